@@ -9,8 +9,8 @@
 //! until the next is due. Delays use `CLOCK_MONOTONIC_RAW`: a step of the wall clock affects only packets in
 //! the ring at that moment.
 
+mod bit_error;
 mod config;
-mod flip;
 mod link_packets;
 mod spin_budget;
 
@@ -81,10 +81,10 @@ impl Engine {
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
         let opened_truth = config.truth.as_ref().map(|truth| {
-            let opened = truth
+            let truth_result = truth
                 .truth_thread
                 .open(&truth.path, &config.link, truth.every);
-            opened.map_err(|source| EngineError::Truth {
+            truth_result.map_err(|source| EngineError::Truth {
                 link: config.link.clone(),
                 path: truth.path.clone(),
                 source,
@@ -162,18 +162,18 @@ impl Engine {
         self.packets.apply_cue(self.config.cue.last());
         let packets =
             self.send_due() + self.read_batch(Direction::AToB) + self.read_batch(Direction::BToA);
-        let has_worked = packets > 0;
-        self.needs_housekeeping |= has_worked;
+        let has_packets = packets > 0;
+        self.needs_housekeeping |= has_packets;
         let since_housekeeping = Moment(clock::raw().0) - self.last_housekeeping;
         if self.needs_housekeeping && since_housekeeping >= HOUSEKEEPING_INTERVAL {
             self.do_housekeeping();
         }
         *busy_rounds += 1;
-        if *busy_rounds < MAX_BUSY_ROUNDS && (has_worked || self.spin_if_due_soon()) {
+        if *busy_rounds < MAX_BUSY_ROUNDS && (has_packets || self.spin_if_due_soon()) {
             return Ok(None);
         }
         *busy_rounds = 0;
-        let timeout = if has_worked {
+        let timeout = if has_packets {
             Some(Duration::ZERO)
         } else {
             self.sleep_timeout()
@@ -196,7 +196,7 @@ impl Engine {
     /// So a packet gets the state of its arrival time, even if it is read later. Returns their number.
     fn read_batch(&mut self, direction: Direction) -> usize {
         let ring = &mut self.rings[direction.index()];
-        let (mut pair, mut last) = (None, Moment::DISTANT_PAST);
+        let (mut clock_pair, mut last_arrival) = (None, Moment::DISTANT_PAST);
         let read_start = Moment(clock::raw().0);
         for read in 0..MAX_BATCH {
             let Some(frame) = ring.next_frame() else {
@@ -204,12 +204,12 @@ impl Engine {
                 return read;
             };
             // One clock reading serves the batch: it takes less than 30 us.
-            let pair = pair.get_or_insert_with(clock::pair);
-            let arrival = Moment(pair.to_raw(clock::WallNanos(frame.stamp())).0);
+            let clock_pair = clock_pair.get_or_insert_with(clock::pair);
+            let arrival = Moment(clock_pair.to_raw(clock::WallNanos(frame.stamp())).0);
             self.packets.add_frame(direction, &frame, arrival);
-            last = arrival;
+            last_arrival = arrival;
         }
-        self.packets.advance(direction, last);
+        self.packets.advance(direction, last_arrival);
         MAX_BATCH
     }
 
@@ -220,7 +220,7 @@ impl Engine {
         self.needs_housekeeping = false;
         for (ring, direction) in self.rings.iter().zip(Direction::BOTH) {
             let dropped = ring.counts().map_or(0, |counts| counts.dropped);
-            self.packets.ring_dropped(direction, dropped);
+            self.packets.count_ring_drops(direction, dropped);
         }
         self.packets.record_anchor();
     }

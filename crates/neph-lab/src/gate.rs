@@ -5,53 +5,53 @@
 //! virtual time. The same seed and arrivals give the same outcomes, at any time of the calls.
 
 mod change;
-mod choice;
 mod codel;
-mod engineering;
 mod fifo;
 mod flow;
 mod frame;
 mod jitter;
+mod link_gates;
 mod loss;
 mod moment;
 mod outcome;
-mod pair;
 mod partial;
+mod path_choice;
 mod path_state;
 mod random;
+mod recurrence;
 mod shape;
 mod share;
 mod splitting;
 mod timetable;
+mod traffic_engineering;
 mod transmitter;
-mod when;
 
 use std::collections::VecDeque;
 
 use neph_model::Span;
 
-pub use change::{Change, ChangeAction, Turn};
+pub use change::{Change, ChangeAction, ScheduleEvent};
 pub use codel::CoDel;
-pub use engineering::Engineering;
-pub(crate) use flow::flow;
+pub(crate) use flow::flow_of_frame;
 pub use flow::{Flow, ReservedProtocol};
-pub(crate) use frame::{ETHERNET, FULL_FRAME};
+pub(crate) use frame::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES};
 pub use jitter::{Jitter, Trace};
+pub(crate) use link_gates::gates_of_link;
 pub use loss::{GilbertElliott, Loss};
 pub use moment::Moment;
 pub use outcome::{Arrival, Departure, DropCause, PacketOutcome, Treatment};
-pub(crate) use pair::gates_of_link;
 pub use partial::{PartialShape, PartialWire};
 use path_state::PathState;
 use random::Random;
 pub(crate) use random::mix_bits;
+pub(crate) use recurrence::Recurrence;
 pub use shape::{Discipline, Path, QueueLimit, Shape, Wire, transmission_time};
 pub use share::Share;
 pub use splitting::Splitting;
 pub use timetable::ScheduleStep;
 use timetable::Timetable;
+pub use traffic_engineering::TrafficEngineering;
 use transmitter::Transmitter;
-pub(crate) use when::When;
 
 /// The state of one direction.
 #[derive(Clone, Debug)]
@@ -73,11 +73,11 @@ pub struct Gate {
 impl Gate {
     /// A gate without changes over time.
     pub fn new(shape: Shape, seed: u64) -> Self {
-        Self::scheduled(shape, Vec::new(), seed)
+        Self::with_schedule(shape, Vec::new(), seed)
     }
 
     /// A gate with scheduled changes, each with its number.
-    pub fn scheduled(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
+    pub fn with_schedule(shape: Shape, changes: Vec<(u16, Change)>, seed: u64) -> Self {
         let numbered = (0..).zip(shape.wires());
         let paths = numbered.map(|(number, wire)| PathState::new(number, wire.clone()));
         Self {
@@ -103,13 +103,13 @@ impl Gate {
     /// The same gate without randomness, except for the choice of paths and the scheduled changes.
     #[must_use]
     pub(crate) fn without_randomness(mut self) -> Self {
-        let without_variation = |wire: &Wire| Wire {
+        let constant_wire = |wire: &Wire| Wire {
             delay: wire.delay,
             ..Wire::default()
         };
-        self.base_shape.wire = without_variation(&self.base_shape.wire);
+        self.base_shape.wire = constant_wire(&self.base_shape.wire);
         for path in &mut self.base_shape.paths {
-            path.wire = without_variation(&path.wire);
+            path.wire = constant_wire(&path.wire);
         }
         self.set_shape(self.base_shape.clone());
         self
@@ -123,12 +123,12 @@ impl Gate {
         let Shape {
             paths, splitting, ..
         } = &self.shape;
-        choice::choose(flow, self.path_seeds[1], paths, *splitting)
+        path_choice::choose_path(flow, self.path_seeds[1], paths, *splitting)
     }
 
     /// Number of paths for UDP flows now.
     pub(crate) fn udp_path_count(&self) -> usize {
-        choice::open_path_count(Some(ReservedProtocol::Udp), &self.shape.paths)
+        path_choice::candidate_path_count(Some(ReservedProtocol::Udp), &self.shape.paths)
     }
 
     /// The delay of the path with this index, without jitter.
@@ -143,7 +143,7 @@ impl Gate {
     }
 
     /// Restarts the schedule and the traces at `at`, with the initial choice of paths.
-    pub fn cue(&mut self, at: Moment) {
+    pub fn apply_cue(&mut self, at: Moment) {
         self.advance(at);
         self.timetable.restart(at);
         self.paths.iter_mut().for_each(PathState::rewind);
@@ -156,7 +156,7 @@ impl Gate {
     pub fn admit(&mut self, packet: Arrival) -> Option<PacketOutcome> {
         self.advance(packet.at);
         let mtu = self.shape.mtu;
-        if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET) {
+        if mtu.is_some_and(|mtu| packet.length > mtu + ETHERNET_HEADER_BYTES) {
             return Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
         }
         if !self.transmitter.is_busy(packet.at) {
@@ -174,16 +174,16 @@ impl Gate {
     /// Advances time to `now`: applies changes, and decides about packets whose transmission began.
     pub fn advance(&mut self, now: Moment) {
         loop {
-            let turn = self.timetable.next().filter(|turn| *turn <= now);
-            let start = self.transmitter.next_start();
-            let start = start.filter(|start| *start <= now);
-            match (turn, start) {
+            let next_change = self.timetable.next().filter(|change| *change <= now);
+            let next_transmission = self.transmitter.next_transmission_start();
+            let next_transmission = next_transmission.filter(|start| *start <= now);
+            match (next_change, next_transmission) {
                 (None, None) => return,
-                (Some(turn), start) if start.is_none_or(|start| turn <= start) => {
-                    self.apply_changes(turn);
+                (Some(change), start) if start.is_none_or(|start| change <= start) => {
+                    self.apply_changes(change);
                 }
                 (_, Some(start)) => self.start_transmission(start),
-                (Some(turn), None) => self.apply_changes(turn),
+                (Some(change), None) => self.apply_changes(change),
             }
         }
     }
@@ -199,7 +199,7 @@ impl Gate {
     }
 
     /// When it must be advanced at the latest, so that no packet departs late.
-    pub fn next_turn(&self) -> Option<Moment> {
+    pub fn next_deadline(&self) -> Option<Moment> {
         let min_delay = || {
             self.paths
                 .iter()
@@ -207,26 +207,26 @@ impl Gate {
                 .min()
                 .unwrap_or_default()
         };
-        let start = self.transmitter.next_start();
+        let start = self.transmitter.next_transmission_start();
         let start = start.map(|start| start + min_delay());
         match (start, self.timetable.next()) {
-            (Some(start), Some(turn)) => Some(start.min(turn)),
-            (start, turn) => start.or(turn),
+            (Some(start), Some(next_change)) => Some(start.min(next_change)),
+            (start, next_change) => start.or(next_change),
         }
     }
 
     fn apply_changes(&mut self, at: Moment) {
         self.steps.extend(self.timetable.apply_due());
-        self.path_seeds[1] = match self.timetable.reshuffles(at) {
+        self.path_seeds[1] = match self.timetable.reshuffle_count(at) {
             0 => self.path_seeds[0],
-            times => choice::reshuffled(self.path_seeds[0], times),
+            count => path_choice::reshuffled_seed(self.path_seeds[0], count),
         };
-        self.set_shape(self.timetable.shape(&self.base_shape, at));
+        self.set_shape(self.timetable.shape_at(&self.base_shape, at));
     }
 
     fn set_shape(&mut self, shape: Shape) {
-        for (path, wire) in self.paths.iter_mut().zip(shape.wires()) {
-            path.wire = wire.clone();
+        for (state, wire) in self.paths.iter_mut().zip(shape.wires()) {
+            state.wire = wire.clone();
         }
         self.shape = shape;
     }
@@ -245,12 +245,12 @@ impl Gate {
     }
 
     fn transmit(&mut self, packet: Arrival, start: Moment) -> PacketOutcome {
-        let sent = match self.shape.rate {
+        let transmission_end = match self.shape.rate {
             None => start,
             Some(rate) => self.transmitter.send(start, packet.length, rate),
         };
         let path = self.path_of(packet.flow);
-        self.paths[path].transmit(sent, &mut self.random)
+        self.paths[path].transmit(transmission_end, &mut self.random)
     }
 }
 

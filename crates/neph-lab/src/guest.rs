@@ -1,12 +1,12 @@
 //! Guests: a kernel and a network stack of their own, where other sites have a namespace.
 //!
 //! Owns what all guests share: files in the lab's folder, the boot image ([`image`]), the console for
-//! commands ([`console`]), and which guests this host can run ([`settle`]). [`crate::links`] starts a guest
+//! commands ([`console`]), and which guests this host can run ([`fallback`]). [`crate::links`] starts a guest
 //! and connects it to its host.
 
 mod console;
+mod fallback;
 mod image;
-mod settle;
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,12 @@ use neph_model::BitRate;
 
 pub(crate) use console::has_console;
 pub use console::{Console, ConsoleError};
+pub use fallback::FallbackGuests;
+pub(crate) use fallback::{replace_unsupported, trial_steps};
 pub(crate) use image::write as write_image;
-pub use settle::FallbackGuests;
-pub(crate) use settle::{settle, trial_steps};
 
 /// The default port of a guest's reflector.
-pub(crate) const PORT: u16 = 8080;
+pub(crate) const DEFAULT_PORT: u16 = 8080;
 
 /// A guest of a topology.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,6 @@ pub enum Kernel {
 
 /// The two pipes of a guest's console in the folder of its lab: input, output. No service's file has such a
 /// name: names have no dot.
-pub(crate) fn pipes(folder: &Path, site: &str) -> [PathBuf; 2] {
+pub(crate) fn console_pipes(folder: &Path, site: &str) -> [PathBuf; 2] {
     ["in", "out"].map(|direction| folder.join(format!("{site}.guest.{direction}")))
 }

@@ -85,16 +85,16 @@ pub(crate) struct JournalContent {
     /// Whether its owner exists for the lab only, and ends with it.
     pub(crate) has_keeper: bool,
     /// In the order of acquisition.
-    pub(crate) acquired: Vec<LabObject>,
+    pub(crate) objects: Vec<LabObject>,
     /// Lines that this version of neph does not write.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown_lines: Vec<String>,
 }
 
 impl JournalContent {
     /// Whether the process that brought the lab up still runs.
     pub(crate) fn has_running_owner(&self) -> bool {
         self.owner
-            .is_some_and(|(pid, since)| process_start_ticks(pid) == Some(since))
+            .is_some_and(|(pid, start_ticks)| process_start_ticks(pid) == Some(start_ticks))
     }
 }
 
@@ -125,8 +125,8 @@ impl Journal {
     }
 
     /// Lists what is about to be acquired.
-    pub(crate) fn record(&self, acquired: &LabObject) -> io::Result<()> {
-        self.write_line(&match acquired {
+    pub(crate) fn record(&self, object: &LabObject) -> io::Result<()> {
+        self.write_line(&match object {
             LabObject::Namespace(name) => format!("namespace {name}"),
             LabObject::Link {
                 namespace,
@@ -161,13 +161,13 @@ impl Journal {
 }
 
 /// The entries of the folder of labs, sorted, without names that no lab can have.
-pub(crate) fn entries() -> io::Result<Vec<OsString>> {
-    let entries = match fs::read_dir(ROOT) {
+pub(crate) fn lab_entries() -> io::Result<Vec<OsString>> {
+    let lab_entries = match fs::read_dir(ROOT) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
     let mut names = Vec::new();
-    for entry in entries {
+    for entry in lab_entries {
         let name = entry?.file_name();
         // Hidden entries belong to labs that have no name yet.
         if !name.as_encoded_bytes().starts_with(b".") {
@@ -193,24 +193,26 @@ fn parse(text: &str) -> JournalContent {
     for line in text.split_inclusive('\n').filter_map(complete_line) {
         let fields: Vec<&str> = line.split(' ').collect();
         match fields[..] {
-            ["owner", pid, since] => content.owner = pid.parse().ok().zip(since.parse().ok()),
+            ["owner", pid, start_ticks] => {
+                content.owner = pid.parse().ok().zip(start_ticks.parse().ok());
+            }
             ["namespace", name] if is_lab_object_name(name) => {
-                content.acquired.push(LabObject::Namespace(name.into()));
+                content.objects.push(LabObject::Namespace(name.into()));
             }
             ["link", namespace, interface] if is_lab_object_name(namespace) => {
-                content.acquired.push(LabObject::Link {
+                content.objects.push(LabObject::Link {
                     namespace: namespace.into(),
                     interface: interface.into(),
                 });
             }
             ["group", folder] if folder.rsplit('/').next().is_some_and(is_lab_object_name) => {
-                content.acquired.push(LabObject::Group(folder.into()));
+                content.objects.push(LabObject::Group(folder.into()));
             }
-            ["fingerprint", number] => content.fingerprint = Some(number.to_owned()),
+            ["fingerprint", fingerprint] => content.fingerprint = Some(fingerprint.to_owned()),
             ["keeper"] => content.has_keeper = true,
             ["whole"] => content.is_complete = true,
             // From a later version: its objects are inside a namespace, like all others.
-            _ => content.unknown.push(line.to_owned()),
+            _ => content.unknown_lines.push(line.to_owned()),
         }
     }
     content
@@ -236,8 +238,8 @@ fn is_current(file: &File, lab: &str) -> bool {
 }
 
 impl JournalIdentity {
-    /// Of the current journal of `lab`; the writer calls this while its lock prevents removal.
-    pub(crate) fn of(lab: &str) -> io::Result<Self> {
+    /// Opens the current journal of `lab`; the writer calls this while its lock prevents removal.
+    pub(crate) fn open(lab: &str) -> io::Result<Self> {
         File::open(folder(lab).join(JOURNAL_FILE)).map(Self)
     }
 
@@ -260,11 +262,11 @@ pub(crate) fn process_start_ticks(pid: u32) -> Option<u64> {
     fields.nth(18)?.parse().ok()
 }
 
-/// Waits, up to `patience`, until the process with this number and start time has ended. Returns at once for
+/// Waits, up to `timeout`, until the process with this number and start time has ended. Returns at once for
 /// the calling process.
-pub(crate) fn wait_for_process_end(pid: u32, since: u64, patience: Duration) {
-    wait_until(patience, || {
-        pid == std::process::id() || process_start_ticks(pid) != Some(since)
+pub(crate) fn wait_for_process_end(pid: u32, start_ticks: u64, timeout: Duration) {
+    wait_until(timeout, || {
+        pid == std::process::id() || process_start_ticks(pid) != Some(start_ticks)
     });
 }
 
@@ -288,7 +290,7 @@ mod tests {
             interface: "w0a".into(),
         };
         let group = LabObject::Group("/sys/fs/cgroup/cpu/neph-x-a".into());
-        let acquired = vec![LabObject::Namespace("neph-x-wire".into()), link, group];
+        let objects = vec![LabObject::Namespace("neph-x-wire".into()), link, group];
         assert_eq!(
             parse(text),
             JournalContent {
@@ -296,8 +298,8 @@ mod tests {
                 fingerprint: Some("1f".to_owned()),
                 is_complete: true,
                 has_keeper: true,
-                acquired,
-                unknown: Vec::new(),
+                objects,
+                unknown_lines: Vec::new(),
             }
         );
         assert_eq!(parse(""), JournalContent::default());
@@ -305,30 +307,30 @@ mod tests {
 
     #[test]
     fn foreign_and_truncated_journal_lines_are_never_undone() {
-        let entries = parse(
+        let content = parse(
             "namespace neph-x-a\nfuture thing\n\ngroup /sys/fs/cgroup/cpu\nnamespace other\n\
              link other eth0\nnamespace neph-x-b\ngroup /sys/fs/cgroup/cpu/neph-x",
         );
         let [a, b] = ["neph-x-a", "neph-x-b"].map(|name| LabObject::Namespace(name.into()));
-        assert_eq!(entries.acquired, [a, b]);
-        let unknown = [
+        assert_eq!(content.objects, [a, b]);
+        let unknown_lines = [
             "future thing",
             "",
             "group /sys/fs/cgroup/cpu",
             "namespace other",
             "link other eth0",
         ];
-        assert_eq!(entries.unknown, unknown);
+        assert_eq!(content.unknown_lines, unknown_lines);
     }
 
     #[test]
-    fn this_process_has_begun_and_process_zero_has_not() {
+    fn this_process_has_a_start_time_and_process_0_has_none() {
         assert!(process_start_ticks(std::process::id()).is_some_and(|ticks| ticks > 0));
         assert_eq!(process_start_ticks(0), None);
     }
 
     #[test]
-    fn a_zombie_process_counts_as_gone() {
+    fn a_zombie_process_counts_as_ended() {
         let mut child = process::command("true").spawn().expect("true");
         let is_gone = wait_until(Duration::from_secs(30), || {
             process_start_ticks(child.id()).is_none()

@@ -1,21 +1,21 @@
 //! A lab: a topology that is up, with running engines.
 //!
-//! Owns the handle, taking a lab down, and finding labs by name. [`up`] brings a lab up; [`carrier`] has the
-//! threads of engines. The undo journal lists what was acquired, so that any process can take down a lab
-//! whose owner was killed.
+//! Owns the handle, taking a lab down, and finding labs by name. [`up`] brings a lab up; [`running_engine`]
+//! has the threads of engines. The undo journal lists what was acquired, so that any process can take down a
+//! lab whose owner was killed.
 
-mod carrier;
-mod engines;
+mod capabilities;
+mod engine_configs;
 mod error;
+mod kernel_features;
 mod list;
 mod namespace_worker;
-mod placement;
 mod recording;
-mod refusal;
 mod rerouting;
-mod rights;
+mod running_engine;
 mod running_tunnel;
 mod service;
+mod site_placement;
 mod status;
 mod traffic;
 mod up;
@@ -37,19 +37,19 @@ use crate::guest::{self, Console, FallbackGuests};
 use crate::journal::{self, HasKeeper, JournalIdentity, UndoTarget};
 use crate::plan::Step;
 use crate::topology::Topology;
-use carrier::Carrier;
 pub use error::LabError;
 pub use list::{LabListing, LabListings};
 pub use recording::Recording;
 pub use rerouting::RerouteStatus;
 use rerouting::Rerouting;
+use running_engine::RunningEngine;
 use running_tunnel::RunningTunnel;
 use service::RunningService;
 pub use service::ServiceState;
 use status::StatusServer;
 pub use status::{DirectionCounts, DirectionStatus, LabStatus, ServiceStatus, TrafficStatus};
 use traffic::RunningTraffic;
-use wake::Waker;
+use wake::CoreWaker;
 
 /// How long a keeper may take to notice that its lab was removed.
 const KEEPER_END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -95,14 +95,14 @@ pub struct Lab {
     /// Answers requests for the status of the lab.
     status_server: Option<StatusServer>,
     /// Keeps cores awake while packets cross the links.
-    waker: Option<Waker>,
+    waker: Option<CoreWaker>,
     /// In the order in which they were started.
     services: Vec<RunningService>,
     traffic: Vec<RunningTraffic>,
     /// Changes of routes over time.
     rerouting: Option<Rerouting>,
     tunnels: Vec<RunningTunnel>,
-    carriers: Vec<Carrier>,
+    engines: Vec<RunningEngine>,
     journal: JournalIdentity,
     seed: u64,
     cue: Arc<Cue>,
@@ -127,7 +127,7 @@ impl Lab {
     /// # Errors
     /// It lacks capabilities.
     pub fn check_permission() -> Result<(), LabError> {
-        rights::check()
+        capabilities::check_capabilities()
     }
 
     /// Its name.
@@ -150,7 +150,7 @@ impl Lab {
     /// # Errors
     /// There is no such site, or another process took the lab down.
     pub fn namespace(&self, site: &str) -> Result<NetNs, LabError> {
-        self.site(site)?;
+        self.site_index(site)?;
         Ok(NetNs::open(&namespace_name(&self.name, site))?)
     }
 
@@ -158,17 +158,17 @@ impl Lab {
     ///
     /// # Errors
     /// As [`Lab::namespace`].
-    pub fn place(&self, site: &str) -> Result<Placement, LabError> {
-        self.site(site)?;
-        placement::of(&self.name, site)
+    pub fn placement(&self, site: &str) -> Result<Placement, LabError> {
+        self.site_index(site)?;
+        site_placement::find(&self.name, site)
     }
 
     /// The place at `site` of the lab called `name`, of any process.
     ///
     /// # Errors
     /// There is no such lab or site.
-    pub fn place_by_name(name: &str, site: &str) -> Result<Placement, LabError> {
-        placement::of(name, site)
+    pub fn placement_by_name(name: &str, site: &str) -> Result<Placement, LabError> {
+        site_placement::find(name, site)
     }
 
     /// The console of the guest at `site` in the lab called `lab`, of any process; `None` if the site is no
@@ -196,15 +196,17 @@ impl Lab {
     /// # Errors
     /// There is no such site.
     pub fn addresses(&self, site: &str) -> Result<Vec<IpAddr>, LabError> {
-        Ok(self.topology.sites[self.site(site)?].addresses().collect())
+        Ok(self.topology.sites[self.site_index(site)?]
+            .addresses()
+            .collect())
     }
 
     /// The live counters of the link with this index in the topology; `None` for a link of kind netem.
     pub fn counters(&self, link: usize) -> Option<&Arc<LinkCounters>> {
-        self.carriers
+        self.engines
             .iter()
-            .find(|carrier| carrier.number() == link)
-            .map(Carrier::counters)
+            .find(|engine| engine.link_index() == link)
+            .map(RunningEngine::counters)
     }
 
     /// Seed of loss, jitter and the choice of paths of the link with this index.
@@ -224,7 +226,7 @@ impl Lab {
 
     /// Whether all engines still run.
     pub fn is_forwarding(&self) -> bool {
-        self.carriers.iter().all(Carrier::is_running)
+        self.engines.iter().all(RunningEngine::is_running)
     }
 
     /// Whether this lab is still up. Any process can take it down by name, and another lab may have the name
@@ -240,9 +242,9 @@ impl Lab {
     pub fn down(mut self) -> Result<(), LabError> {
         self.is_abandoned = true;
         self.stop_services();
-        let carried = self.stop_carriers();
+        let result = self.stop_engines();
         journal::undo(&self.name, UndoTarget::SameJournal(&self.journal))?;
-        carried
+        result
     }
 
     /// Stops the engines and leaves everything else, like a crash of this process.
@@ -259,8 +261,8 @@ impl Lab {
         check_name(name)?;
         let content = journal::read_journal(name).unwrap_or_default();
         journal::undo(name, UndoTarget::CurrentLab)?;
-        if let (true, Some((pid, since))) = (content.has_keeper, content.owner) {
-            journal::wait_for_process_end(pid, since, KEEPER_END_TIMEOUT);
+        if let (true, Some((pid, start_ticks))) = (content.has_keeper, content.owner) {
+            journal::wait_for_process_end(pid, start_ticks, KEEPER_END_TIMEOUT);
         }
         Ok(())
     }
@@ -279,7 +281,7 @@ impl Lab {
     /// # Errors
     /// It is not up, or does not answer.
     pub fn status(name: &str) -> Result<LabStatus, LabError> {
-        status::ask(name)
+        status::request_status(name)
     }
 
     /// Every step of bringing up `topology`, in order. Changes nothing.
@@ -308,7 +310,7 @@ impl Lab {
         list::list_one(name)
     }
 
-    fn site(&self, site: &str) -> Result<usize, LabError> {
+    fn site_index(&self, site: &str) -> Result<usize, LabError> {
         self.topology
             .site_index(site)
             .ok_or_else(|| LabError::NoSite {
@@ -335,13 +337,13 @@ impl Lab {
         }
     }
 
-    fn stop_carriers(&mut self) -> Result<(), LabError> {
+    fn stop_engines(&mut self) -> Result<(), LabError> {
         // All are stopped before waiting for any: closing packet sockets takes the kernel 57 ms per link
         // (measured: 190 links one after the other, 10.8 s).
-        let carriers = self.carriers.drain(..);
-        let stopping_carriers: Vec<_> = carriers.map(Carrier::request_stop).collect();
+        let engines = self.engines.drain(..);
+        let stopping_engines: Vec<_> = engines.map(RunningEngine::request_stop).collect();
         let mut outcome = Ok(());
-        for stopping in stopping_carriers {
+        for stopping in stopping_engines {
             if let Err(error) = stopping.wait() {
                 outcome = Err(error.into());
             }
@@ -353,7 +355,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         self.stop_services();
-        if let Err(error) = self.stop_carriers() {
+        if let Err(error) = self.stop_engines() {
             tracing::warn!("lab {}: {error}", self.name);
         }
         if !self.is_abandoned
@@ -390,6 +392,6 @@ fn check_name(name: &str) -> Result<(), LabError> {
 }
 
 /// Whether a namespace with this name is mounted.
-fn exists(namespace: &str) -> bool {
+fn namespace_exists(namespace: &str) -> bool {
     std::path::Path::new(netns::FOLDER).join(namespace).exists()
 }

@@ -8,7 +8,6 @@ pub mod addresses;
 mod counters;
 mod cue;
 mod direction;
-mod end_processes;
 mod engine;
 mod gate;
 mod group;
@@ -18,6 +17,7 @@ mod lab;
 mod left_over;
 mod links;
 mod namespace;
+mod namespace_processes;
 mod packet_queue;
 mod plan;
 mod predict;
@@ -35,10 +35,10 @@ pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{EndReason, Engine, EngineConfig, EngineError, EngineResources, TruthConfig};
 pub use gate::{
-    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Engineering, Flow,
-    Gate, GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
-    QueueLimit, ReservedProtocol, ScheduleStep, Shape, Share, Splitting, Trace, Treatment, Turn,
-    Wire, transmission_time,
+    Arrival, Change, ChangeAction, CoDel, Departure, Discipline, DropCause, Flow, Gate,
+    GilbertElliott, Jitter, Loss, Moment, PacketOutcome, PartialShape, PartialWire, Path,
+    QueueLimit, ReservedProtocol, ScheduleEvent, ScheduleStep, Shape, Share, Splitting, Trace,
+    TrafficEngineering, Treatment, Wire, transmission_time,
 };
 pub use group::GroupError;
 pub use guest::{Console, ConsoleError, FallbackGuests, Guest, Kernel};

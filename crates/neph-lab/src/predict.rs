@@ -79,7 +79,7 @@ struct PathDirection {
 
 impl PathDirection {
     fn add(&mut self, shape: &crate::gate::Shape) {
-        self.delay += shape.least_delay();
+        self.delay += shape.min_delay();
         self.rates.extend(shape.rate);
     }
 

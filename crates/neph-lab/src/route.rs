@@ -161,8 +161,8 @@ impl Topology {
 fn neighbour_over(link: &Link, site: usize) -> Option<(usize, Span)> {
     let (neighbour, end) = Topology::far_end(link, site)?;
     let delay = match end {
-        0 => link.b_to_a.least_delay(),
-        _ => link.a_to_b.least_delay(),
+        0 => link.b_to_a.min_delay(),
+        _ => link.a_to_b.min_delay(),
     };
     Some((neighbour, delay))
 }

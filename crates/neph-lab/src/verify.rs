@@ -287,7 +287,7 @@ fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
 
 /// The maximum delay of a wire for one packet, with very high probability.
 fn max_delay(wire: &Wire) -> Span {
-    wire.delay + wire.jitter.reach()
+    wire.delay + wire.jitter.max_deviation()
 }
 
 /// Additional time to wait for packets.

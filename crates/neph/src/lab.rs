@@ -143,11 +143,11 @@ fn down(args: &DownArgs) -> Result<Outcome, Failure> {
 
 /// Takes down all labs; a failure of one does not stop the others.
 fn take_all_down() -> Result<Outcome, Failure> {
-    let LabListings { labs, others } = Lab::list().map_err(failure)?;
+    let LabListings { labs, errors } = Lab::list().map_err(failure)?;
     if labs.is_empty() {
         output::say("neph lab: there is no lab on this machine");
     }
-    let mut is_fine = report_problems(&others);
+    let mut is_fine = report_problems(&errors);
     for lab in labs {
         match Lab::down_by_name(&lab.name) {
             Ok(()) => output::say(&format!("neph lab: {} is down", lab.name)),
@@ -158,21 +158,21 @@ fn take_all_down() -> Result<Outcome, Failure> {
 }
 
 fn list(args: &ListArgs) -> Result<Outcome, Failure> {
-    let LabListings { labs, others } = Lab::list().map_err(failure)?;
+    let LabListings { labs, errors } = Lab::list().map_err(failure)?;
     let labs: Vec<LabRow> = labs.into_iter().map(LabRow::from).collect();
     let mut out = output::data();
     rows::write(&labs, args.format, &mut out)?;
     out.flush()?;
-    Ok(outcome(report_problems(&others)))
+    Ok(outcome(report_problems(&errors)))
 }
 
 /// Reports the problem of each entry. Returns whether there is none.
-fn report_problems(others: &[LabError]) -> bool {
-    let sentences: BTreeSet<String> = others.iter().map(LabError::to_string).collect();
+fn report_problems(errors: &[LabError]) -> bool {
+    let sentences: BTreeSet<String> = errors.iter().map(LabError::to_string).collect();
     for sentence in sentences {
         output::say(&format!("neph: {sentence}"));
     }
-    others.is_empty()
+    errors.is_empty()
 }
 
 fn outcome(is_fine: bool) -> Outcome {
@@ -219,7 +219,7 @@ pub(crate) fn report_fallbacks(lab: &Lab) {
 pub(crate) fn failure(error: LabError) -> Failure {
     match error {
         LabError::Interrupted { .. } => Failure::Interrupted(error.to_string()),
-        LabError::InvalidName { .. } | LabError::Recorded { .. } => Failure::usage(error),
+        LabError::InvalidName { .. } | LabError::RecordExists { .. } => Failure::usage(error),
         _ => Failure::refused(error),
     }
 }

@@ -92,7 +92,7 @@ impl Stage {
 
     fn reflector(&self, requested: &SiteReflector) -> Result<Reflecting, GroundError> {
         let SiteReflector { site, spec } = requested;
-        let placement = self.lab.as_ref().map(|lab| lab.place(site));
+        let placement = self.lab.as_ref().map(|lab| lab.placement(site));
         let placement = placement.transpose().map_err(GroundError::Site)?;
         Ok(Reflecting::start(
             spec,
@@ -172,7 +172,7 @@ impl LabAccess for LabGround {
     }
 
     fn placement(&self, site: &str) -> Option<Placement> {
-        self.lab()?.place(site).ok()
+        self.lab()?.placement(site).ok()
     }
 
     fn reflects(&self, address: SocketAddr) -> bool {
@@ -203,7 +203,7 @@ impl LabAccess for LabGround {
                     .iter()
                     .flat_map(|fallback_guests| fallback_guests.sites.clone())
                     .collect(),
-                reason: first.why.clone(),
+                reason: first.reason.clone(),
             });
         stood_in.into_iter().collect()
     }

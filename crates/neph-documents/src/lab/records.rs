@@ -106,12 +106,12 @@ impl RecordRow {
             Record::Step {
                 direction: number,
                 number: entry,
-                turn,
+                event,
                 at,
             } => Self {
                 direction: Some(direction_name(*number)),
                 entry: Some(*entry),
-                action: Some(turn.name()),
+                action: Some(event.name()),
                 ..row("step", *at)
             },
             Record::Cue { at } => row("cue", *at),

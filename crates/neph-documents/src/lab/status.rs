@@ -36,7 +36,7 @@ impl From<LabListing> for LabRow {
         Self {
             owner_alive: lab.is_owner_alive,
             owner: lab.owner,
-            is_whole: lab.is_whole,
+            is_whole: lab.is_complete,
             name: lab.name,
             namespaces: lab.namespaces,
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_lab::{PacketHandling, Record, Turn, Verdict};
+use neph_lab::{PacketHandling, Record, ScheduleEvent, Verdict};
 use neph_stats::Histogram;
 
 /// All numbers of one record.
@@ -10,7 +10,7 @@ use neph_stats::Histogram;
 pub struct Tally {
     pub directions: [DirectionTally; 2],
     /// Applied entries of the schedule, by direction, entry and kind of change.
-    pub steps: BTreeMap<(u8, u16, Turn), Steps>,
+    pub steps: BTreeMap<(u8, u16, ScheduleEvent), Steps>,
     pub cues: u64,
     /// Times of the first and the last record; wall nanoseconds.
     pub period: Option<(i64, i64)>,
@@ -78,10 +78,10 @@ impl Tally {
             Record::Step {
                 direction,
                 number,
-                turn,
+                event,
                 at,
             } => {
-                let steps = self.steps.entry((*direction, *number, *turn)).or_default();
+                let steps = self.steps.entry((*direction, *number, *event)).or_default();
                 let time_since_cue = self.last_cue.map(|cue| at.saturating_sub(cue));
                 steps.first = if steps.times == 0 {
                     time_since_cue
@@ -175,7 +175,7 @@ mod tests {
         let step = |at| Record::Step {
             direction: 1,
             number: 3,
-            turn: Turn::Begins,
+            event: ScheduleEvent::Begins,
             at,
         };
         for record in [
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(reverse.total(), 0);
         assert_eq!(forward.paths[&1].delay.max(), Some(500));
         assert_eq!(forward.paths[&1].lateness.max(), Some(100));
-        let steps = tally.steps[&(1, 3, Turn::Begins)];
+        let steps = tally.steps[&(1, 3, ScheduleEvent::Begins)];
         assert_eq!((steps.times, steps.first), (2, Some(200)));
         assert_eq!(tally.period, Some((500, 9_000)));
     }

@@ -147,8 +147,8 @@ impl Way {
             } else {
                 u64::MAX
             };
-        let mut gate = Gate::scheduled(shape.clone(), changes, salt);
-        gate.cue(Moment(0));
+        let mut gate = Gate::with_schedule(shape.clone(), changes, salt);
+        gate.apply_cue(Moment(0));
         Self {
             gate,
             standing: VecDeque::new(),
@@ -175,7 +175,7 @@ impl Way {
         see: &mut impl FnMut(Decided),
     ) {
         let flow = message.map(|message| Flow {
-            number: (u64::from(message.slot) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt,
+            hash: (u64::from(message.slot) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.salt,
             protocol: Some(ReservedProtocol::Udp),
         });
         let fate = self.gate.admit(Arrival {
@@ -203,7 +203,7 @@ impl Way {
 
 const fn decided(message: OnTheWay, fate: PacketOutcome) -> Decided {
     match fate {
-        PacketOutcome::Leaves(departure) => Decided {
+        PacketOutcome::Forwarded(departure) => Decided {
             message,
             path: Some(departure.path),
             due: Some(departure.due),

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use neph_sys::clock;
 use neph_sys::ring::{Frame, PacketRing};
 
-use super::flip::flip_bit;
+use super::bit_error::flip_bit;
 use crate::counters::LinkCounters;
 use crate::direction::Direction;
-use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow};
+use crate::gate::{Arrival, Departure, Gate, Moment, PacketOutcome, flow_of_frame};
 use crate::packet_queue::{PacketQueue, Slot};
 use crate::truth::{Identity, PacketHandling, PacketPassage, Record, Recorder, Verdict};
 
@@ -55,18 +55,18 @@ impl LinkPackets {
         let wall = at.0 + clock::pair().offset();
         self.write_record(Record::Cue { at: wall });
         for direction in Direction::BOTH {
-            self.gates[direction.index()].cue(at);
+            self.gates[direction.index()].apply_cue(at);
             self.apply_decisions(direction);
         }
     }
 
     /// The next time at which a packet is due or a gate must advance.
     pub(super) fn next_due(&self) -> Option<Moment> {
-        let turns = self.gates.iter().filter_map(Gate::next_turn);
+        let deadlines = self.gates.iter().filter_map(Gate::next_deadline);
         self.pending_packets
             .next_due()
             .into_iter()
-            .chain(turns)
+            .chain(deadlines)
             .min()
     }
 
@@ -81,19 +81,19 @@ impl LinkPackets {
                 identity,
             })
         });
-        let no_handling = PacketHandling::default();
+        let default_handling = PacketHandling::default();
         if frame.is_cut() {
-            self.drop_packet(direction, passage, Verdict::TooLong, no_handling);
+            self.drop_packet(direction, passage, Verdict::TooLong, default_handling);
             return;
         }
         let length = frame.wire_length();
-        let gates = &mut self.gates[direction.index()];
-        let flow = if gates.has_paths() {
-            flow(frame.bytes())
+        let gate = &mut self.gates[direction.index()];
+        let flow = if gate.has_paths() {
+            flow_of_frame(frame.bytes())
         } else {
             None
         };
-        let outcome = gates.admit(Arrival { at, length, flow });
+        let outcome = gate.admit(Arrival { at, length, flow });
         self.apply_decisions(direction);
         if let Some(PacketOutcome::Dropped(cause, path)) = outcome {
             self.drop_packet(direction, passage, cause.into(), handling_on_path(path));
@@ -103,10 +103,10 @@ impl LinkPackets {
             .pending_packets
             .store(frame.bytes(), direction, passage);
         if slot.is_none() {
-            self.drop_packet(direction, passage, Verdict::Overflow, no_handling);
+            self.drop_packet(direction, passage, Verdict::Overflow, default_handling);
         }
         match (outcome, slot) {
-            (Some(PacketOutcome::Leaves(departure)), Some(slot)) => {
+            (Some(PacketOutcome::Forwarded(departure)), Some(slot)) => {
                 self.schedule_departure(slot, departure);
             }
             (None, slot) => self.gate_queues[direction.index()].push_back(slot),
@@ -116,9 +116,9 @@ impl LinkPackets {
 
     /// Advances a direction's gate to `now`: no earlier packet may arrive after this.
     pub(super) fn advance(&mut self, direction: Direction, now: Moment) {
-        let gates = &mut self.gates[direction.index()];
-        if gates.next_turn().is_some_and(|turn| turn <= now) {
-            gates.advance(now);
+        let gate = &mut self.gates[direction.index()];
+        if gate.next_deadline().is_some_and(|deadline| deadline <= now) {
+            gate.advance(now);
             self.apply_decisions(direction);
         }
     }
@@ -129,7 +129,7 @@ impl LinkPackets {
             self.write_record(Record::Step {
                 direction: u8::from(direction == Direction::BToA),
                 number: step.number,
-                turn: step.turn,
+                event: step.event,
                 at: step.at.0 + clock::pair().offset(),
             });
         }
@@ -140,7 +140,7 @@ impl LinkPackets {
                 continue;
             };
             match outcome {
-                PacketOutcome::Leaves(departure) => self.schedule_departure(slot, departure),
+                PacketOutcome::Forwarded(departure) => self.schedule_departure(slot, departure),
                 PacketOutcome::Dropped(cause, path) => {
                     let passage = self.pending_packets.packet(slot).passage;
                     self.pending_packets.release(slot);
@@ -224,7 +224,7 @@ impl LinkPackets {
     }
 
     /// Counts packets that the kernel dropped before they could be read.
-    pub(super) fn ring_dropped(&self, direction: Direction, packets: u32) {
+    pub(super) fn count_ring_drops(&self, direction: Direction, packets: u32) {
         self.counters.ring_dropped(direction, packets);
     }
 

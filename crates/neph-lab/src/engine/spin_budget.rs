@@ -7,14 +7,14 @@
 use neph_model::Span;
 
 /// Of ten wake-ups, nine must be in time.
-const PUNCTUAL_PARTS: i64 = 9;
-const ALL_PARTS: i64 = 10;
+const IN_TIME_PARTS: i64 = 9;
+const TOTAL_PARTS: i64 = 10;
 /// Change of the estimate per wake-up in nanoseconds, once the host is known.
 const STEP_NANOS: i64 = 500;
 /// Change by the first wake-up, and number of wake-ups after which it halves. A slow link has a dozen
 /// wake-ups in its first second, and a delay of 100 us must be learned by then.
 const FIRST_STEP_NANOS: i64 = 20_000;
-const HALVED_AFTER: i64 = 5;
+const HALVING_WAKE_UPS: i64 = 5;
 /// Initial value: most hosts stay below.
 const INITIAL_LATENESS: Span = Span::from_micros(40);
 /// Spinning time above the estimate, for reading clocks and rings.
@@ -56,15 +56,16 @@ impl SpinBudget {
     }
 
     /// Records a wake-up by timeout, this much after its due time.
-    pub(super) fn record_wake_up(&mut self, late: Span) {
+    pub(super) fn record_wake_up(&mut self, lateness: Span) {
         // A later wake-up adds nine parts and an earlier one subtracts one part, so that nine of ten are
         // earlier in the long run. A single large delay moves it no more than any other.
-        let step = STEP_NANOS.max(FIRST_STEP_NANOS * HALVED_AFTER / (HALVED_AFTER + self.wake_ups));
+        let step = STEP_NANOS
+            .max(FIRST_STEP_NANOS * HALVING_WAKE_UPS / (HALVING_WAKE_UPS + self.wake_ups));
         self.wake_ups += 1;
-        let step = if late.nanos() > self.lateness_nanos {
-            step * PUNCTUAL_PARTS / ALL_PARTS
+        let step = if lateness.nanos() > self.lateness_nanos {
+            step * IN_TIME_PARTS / TOTAL_PARTS
         } else {
-            -step * (ALL_PARTS - PUNCTUAL_PARTS) / ALL_PARTS
+            -step * (TOTAL_PARTS - IN_TIME_PARTS) / TOTAL_PARTS
         };
         self.lateness_nanos = (self.lateness_nanos + step).clamp(0, self.max_lead.nanos());
     }
@@ -86,18 +87,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_settles_where_nine_of_ten_wake_ups_are_in_time() {
-        let mut lead = SpinBudget::with_max_lead(Span::from_micros(150));
+    fn the_estimate_converges_to_the_p90_of_the_lateness() {
+        let mut spin_budget = SpinBudget::with_max_lead(Span::from_micros(150));
         // Lateness from 0 to 99 us, uniform in a mixed order; occasionally 10 ms.
         for number in 0..20_000_i64 {
-            let late = if number % 500 == 0 {
+            let lateness = if number % 500 == 0 {
                 Span::from_millis(10)
             } else {
                 Span::from_micros(number * 37 % 100)
             };
-            lead.record_wake_up(late);
+            spin_budget.record_wake_up(lateness);
         }
-        let final_lead = lead.current_lead() - MARGIN;
+        let final_lead = spin_budget.current_lead() - MARGIN;
         assert!(
             (Span::from_micros(84)..Span::from_micros(96)).contains(&final_lead),
             "{final_lead}"
@@ -105,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_machine_is_recognised_after_twelve_wake_ups() {
-        let mut lead = SpinBudget::with_max_lead(Span::from_micros(150));
+    fn a_slow_host_is_detected_after_twelve_wake_ups() {
+        let mut spin_budget = SpinBudget::with_max_lead(Span::from_micros(150));
         for number in 0..12_i64 {
-            lead.record_wake_up(Span::from_micros(90 + number * 7 % 10));
+            spin_budget.record_wake_up(Span::from_micros(90 + number * 7 % 10));
         }
-        let learned = lead.current_lead() - MARGIN;
+        let learned = spin_budget.current_lead() - MARGIN;
         assert!(
             (Span::from_micros(90)..Span::from_micros(125)).contains(&learned),
             "{learned}"
@@ -118,20 +119,20 @@ mod tests {
     }
 
     #[test]
-    fn a_punctual_machine_needs_next_to_none_and_a_slow_one_no_more_than_allowed() {
-        let mut lead = SpinBudget::with_max_lead(Span::from_micros(100));
+    fn the_lead_is_small_on_a_punctual_host_and_limited_on_a_slow_host() {
+        let mut spin_budget = SpinBudget::with_max_lead(Span::from_micros(100));
         for _ in 0..5_000 {
-            lead.record_wake_up(Span::from_micros(1));
+            spin_budget.record_wake_up(Span::from_micros(1));
         }
         assert!(
-            lead.current_lead() < Span::from_micros(8),
+            spin_budget.current_lead() < Span::from_micros(8),
             "{}",
-            lead.current_lead()
+            spin_budget.current_lead()
         );
         for _ in 0..5_000 {
-            lead.record_wake_up(Span::from_micros(400));
+            spin_budget.record_wake_up(Span::from_micros(400));
         }
-        assert_eq!(lead.current_lead(), Span::from_micros(100));
+        assert_eq!(spin_budget.current_lead(), Span::from_micros(100));
         assert_eq!(
             SpinBudget::with_max_lead(Span::ZERO).current_lead(),
             Span::ZERO
@@ -140,12 +141,16 @@ mod tests {
 
     #[test]
     fn spinning_is_limited_by_the_time_slept() {
-        let mut lead = SpinBudget::with_max_lead(Span::from_micros(100));
-        lead.record_spin(Span::from_millis(3));
-        assert_eq!(lead.current_lead(), Span::ZERO, "nothing is left");
-        lead.record_sleep(Span::from_millis(2));
-        assert_eq!(lead.current_lead(), Span::ZERO, "half of it is earned");
-        lead.record_sleep(Span::from_micros(10));
-        assert!(lead.current_lead() > Span::ZERO);
+        let mut spin_budget = SpinBudget::with_max_lead(Span::from_micros(100));
+        spin_budget.record_spin(Span::from_millis(3));
+        assert_eq!(spin_budget.current_lead(), Span::ZERO, "nothing is left");
+        spin_budget.record_sleep(Span::from_millis(2));
+        assert_eq!(
+            spin_budget.current_lead(),
+            Span::ZERO,
+            "half of it is earned"
+        );
+        spin_budget.record_sleep(Span::from_micros(10));
+        assert!(spin_budget.current_lead() > Span::ZERO);
     }
 }

@@ -3,9 +3,9 @@
 use neph_model::Span;
 
 use super::PartialShape;
-use super::engineering::Engineering;
+use super::recurrence::Recurrence;
 use super::shape::Shape;
-use super::when::When;
+use super::traffic_engineering::TrafficEngineering;
 use crate::direction::Direction;
 
 /// An entry of a link's schedule.
@@ -33,12 +33,12 @@ pub enum ChangeAction {
     /// While it holds, this is so for one path: its index, its weight, its wire.
     OverridePath(usize, Option<u32>, super::PartialWire),
     /// A controller sets the weights of all paths, each time that it begins.
-    Engineer(Engineering),
+    Rebalance(TrafficEngineering),
 }
 
 /// What happened at a moment of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Turn {
+pub enum ScheduleEvent {
     /// A change holds from now on.
     Begins,
     /// A change does not hold any more.
@@ -49,7 +49,7 @@ pub enum Turn {
     Rebalances,
 }
 
-impl Turn {
+impl ScheduleEvent {
     /// Its word in tables.
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,8 +63,8 @@ impl Turn {
 
 impl Change {
     /// Its times.
-    pub(super) const fn when(&self) -> When {
-        When {
+    pub(super) const fn recurrence(&self) -> Recurrence {
+        Recurrence {
             at: self.at,
             until: self.until,
             every: self.every,
@@ -73,8 +73,11 @@ impl Change {
 
     /// Changes `shape` to what it is at `time`, in the gate with this seed.
     pub(super) fn apply(&self, seed: u64, time: Span, shape: &mut Shape) {
-        let when = self.when();
-        let Some(begun) = when.last_begin(time).filter(|_| when.is_active_at(time)) else {
+        let recurrence = self.recurrence();
+        let Some(begin) = recurrence
+            .last_begin(time)
+            .filter(|_| recurrence.is_active_at(time))
+        else {
             return;
         };
         match &self.action {
@@ -91,7 +94,9 @@ impl Change {
                     path.weight = weight.unwrap_or(path.weight);
                 }
             }
-            ChangeAction::Engineer(engineering) => engineering.apply(seed, begun, shape),
+            ChangeAction::Rebalance(traffic_engineering) => {
+                traffic_engineering.apply(seed, begin, shape);
+            }
         }
     }
 }

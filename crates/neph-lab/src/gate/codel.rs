@@ -7,7 +7,7 @@
 use neph_model::Span;
 
 use super::fifo::Fifo;
-use super::frame::FULL_FRAME;
+use super::frame::FULL_FRAME_BYTES;
 use super::{Arrival, Moment};
 
 /// The parameters of CoDel.
@@ -30,7 +30,7 @@ impl Default for CoDel {
 
 /// The state of one queue; the variables have the names of the RFC.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Controller {
+pub(super) struct CoDelState {
     first_above_time: Option<Moment>,
     drop_next: Moment,
     count: u32,
@@ -45,36 +45,36 @@ pub(super) struct DequeuedPacket {
     pub(super) packet: Option<Arrival>,
 }
 
-impl Controller {
+impl CoDelState {
     /// The packet that is sent from `now` on.
     pub(super) fn dequeue(
         &mut self,
         queue: &mut Fifo,
         now: Moment,
-        requested: CoDel,
+        parameters: CoDel,
     ) -> DequeuedPacket {
         let mut dropped = 0;
-        let (mut packet, mut ok_to_drop) = self.dodequeue(queue, now, requested);
+        let (mut packet, mut ok_to_drop) = self.dodequeue(queue, now, parameters);
         if self.dropping {
             self.dropping = ok_to_drop;
             while self.dropping && now >= self.drop_next {
                 dropped += 1;
                 self.count += 1;
-                (packet, ok_to_drop) = self.dodequeue(queue, now, requested);
+                (packet, ok_to_drop) = self.dodequeue(queue, now, parameters);
                 self.dropping = ok_to_drop;
                 if ok_to_drop {
-                    self.drop_next = control_law(self.drop_next, self.count, requested);
+                    self.drop_next = control_law(self.drop_next, self.count, parameters);
                 }
             }
         } else if ok_to_drop {
             dropped += 1;
-            (packet, _) = self.dodequeue(queue, now, requested);
+            (packet, _) = self.dodequeue(queue, now, parameters);
             self.dropping = true;
             // If it dropped recently, it continues at about the rate that controlled the queue then.
             let delta = self.count.saturating_sub(self.lastcount);
-            let recent = now - self.drop_next < requested.interval.times(16);
+            let recent = now - self.drop_next < parameters.interval.times(16);
             self.count = if delta > 1 && recent { delta } else { 1 };
-            self.drop_next = control_law(now, self.count, requested);
+            self.drop_next = control_law(now, self.count, parameters);
             self.lastcount = self.count;
         }
         DequeuedPacket { dropped, packet }
@@ -85,20 +85,20 @@ impl Controller {
         &mut self,
         queue: &mut Fifo,
         now: Moment,
-        requested: CoDel,
+        parameters: CoDel,
     ) -> (Option<Arrival>, bool) {
         let Some(packet) = queue.pop() else {
             self.first_above_time = None;
             return (None, false);
         };
         let sojourn = now - packet.at;
-        if sojourn < requested.target || queue.bytes() <= u64::from(FULL_FRAME) {
+        if sojourn < parameters.target || queue.bytes() <= u64::from(FULL_FRAME_BYTES) {
             self.first_above_time = None;
             return (Some(packet), false);
         }
         match self.first_above_time {
             None => {
-                self.first_above_time = Some(now + requested.interval);
+                self.first_above_time = Some(now + parameters.interval);
                 (Some(packet), false)
             }
             Some(first_above_time) => (Some(packet), now >= first_above_time),
@@ -112,9 +112,9 @@ impl Controller {
     clippy::cast_possible_truncation,
     reason = "a square root of a small number needs no last nanosecond"
 )]
-fn control_law(t: Moment, count: u32, requested: CoDel) -> Moment {
-    let step = requested.interval.nanos() as f64 / f64::from(count.max(1)).sqrt();
-    t + Span::from_nanos(step as i64)
+fn control_law(t: Moment, count: u32, parameters: CoDel) -> Moment {
+    let interval = parameters.interval.nanos() as f64 / f64::from(count.max(1)).sqrt();
+    t + Span::from_nanos(interval as i64)
 }
 
 #[cfg(test)]

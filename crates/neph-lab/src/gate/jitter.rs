@@ -31,13 +31,13 @@ pub enum Jitter {
 
 impl Jitter {
     /// Usual maximum deviation: the limit, or what 99.7 % stay within.
-    pub fn reach(&self) -> Span {
+    pub fn max_deviation(&self) -> Span {
         match self {
             Self::None => Span::ZERO,
             Self::Uniform(bound) => *bound,
             Self::Normal(deviation) => deviation.times(3),
             Self::Pareto(mean) => scaled(*mean, pareto_excess(0.997)),
-            Self::Trace(trace) => trace.longest(),
+            Self::Trace(trace) => trace.max_delay(),
         }
     }
 
@@ -45,9 +45,9 @@ impl Jitter {
     pub(super) fn draw(&self, random: &mut Random, entries_used: &mut usize) -> Span {
         match self {
             Self::None => Span::ZERO,
-            Self::Uniform(bound) => scaled(*bound, 2.0 * random.below_one() - 1.0),
+            Self::Uniform(bound) => scaled(*bound, 2.0 * random.uniform() - 1.0),
             Self::Normal(deviation) => scaled(*deviation, random.normal()),
-            Self::Pareto(mean) => scaled(*mean, pareto_excess(random.below_one())),
+            Self::Pareto(mean) => scaled(*mean, pareto_excess(random.uniform())),
             Self::Trace(trace) => {
                 let entry = trace.delays[*entries_used % trace.delays.len()];
                 *entries_used = (*entries_used + 1) % trace.delays.len();
@@ -57,9 +57,9 @@ impl Jitter {
     }
 }
 
-/// The quantile `at` (0 up to, not including, 1) of the excess whose mean is 1.
-fn pareto_excess(at: f64) -> f64 {
-    (PARETO_SHAPE - 1.0) * ((1.0 - at).powf(-1.0 / PARETO_SHAPE) - 1.0)
+/// The quantile `probability` (0 up to, not including, 1) of the excess whose mean is 1.
+fn pareto_excess(probability: f64) -> f64 {
+    (PARETO_SHAPE - 1.0) * ((1.0 - probability).powf(-1.0 / PARETO_SHAPE) - 1.0)
 }
 
 /// Measured delays, in order.
@@ -79,7 +79,7 @@ impl Trace {
         &self.delays
     }
 
-    fn longest(&self) -> Span {
+    fn max_delay(&self) -> Span {
         self.delays.iter().copied().max().unwrap_or_default()
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     /// `count` draws in milliseconds, sorted.
-    fn drawn(jitter: &Jitter, count: usize) -> Vec<f64> {
+    fn sorted_draws_ms(jitter: &Jitter, count: usize) -> Vec<f64> {
         let (mut random, mut entries_used) = (Random::new(5), 0);
         let mut millis: Vec<f64> = (0..count)
             .map(|_| jitter.draw(&mut random, &mut entries_used).millis_f64())
@@ -100,25 +100,34 @@ mod tests {
 
     #[test]
     fn a_pareto_excess_has_its_mean_and_the_quantiles_of_its_formula() {
-        let millis = drawn(&Jitter::Pareto(Span::from_millis(2)), 400_000);
+        let millis = sorted_draws_ms(&Jitter::Pareto(Span::from_millis(2)), 400_000);
         let mean = millis.iter().sum::<f64>() / 400_000.0;
         // Five standard errors: 1.73 * 2 ms / sqrt(400,000).
         assert!((mean - 2.0).abs() < 0.028, "{mean}");
         assert!(millis[0] >= 0.0);
         // Quantile of a Pareto distribution with shape 3 and least value 1, shifted and scaled.
-        for (rank, at) in [(200_000, 0.5_f64), (360_000, 0.9), (396_000, 0.99)] {
-            let by_formula = 4.0 * ((1.0 - at).powf(-1.0 / 3.0) - 1.0);
-            let off = (millis[rank] / by_formula - 1.0).abs();
-            assert!(off < 0.03, "{at}: {} and not {by_formula}", millis[rank]);
+        for (rank, probability) in [(200_000, 0.5_f64), (360_000, 0.9), (396_000, 0.99)] {
+            let expected = 4.0 * ((1.0 - probability).powf(-1.0 / 3.0) - 1.0);
+            let deviation = (millis[rank] / expected - 1.0).abs();
+            assert!(
+                deviation < 0.03,
+                "{probability}: {} and not {expected}",
+                millis[rank]
+            );
         }
-        let within = Jitter::Pareto(Span::from_millis(2)).reach().millis_f64();
-        let share = millis.iter().filter(|excess| **excess <= within).count();
+        let max_deviation = Jitter::Pareto(Span::from_millis(2))
+            .max_deviation()
+            .millis_f64();
+        let share = millis
+            .iter()
+            .filter(|excess| **excess <= max_deviation)
+            .count();
         assert!((398_600..=399_000).contains(&share), "{share}");
     }
 
     #[test]
     fn uniform_jitter_is_evenly_distributed_within_its_bound() {
-        let millis = drawn(&Jitter::Uniform(Span::from_millis(3)), 90_000);
+        let millis = sorted_draws_ms(&Jitter::Uniform(Span::from_millis(3)), 90_000);
         assert!(millis[0] >= -3.0 && millis[89_999] <= 3.0);
         for (rank, value) in [(15_000, -2.0), (45_000, 0.0), (75_000, 2.0)] {
             assert!((millis[rank] - value).abs() < 0.05, "{}", millis[rank]);
@@ -136,7 +145,7 @@ mod tests {
         assert_eq!(draws[..3], delays);
         assert_eq!(draws[3..6], delays);
         assert_eq!(draws[6], delays[0]);
-        assert_eq!(jitter.reach(), Span::from_millis(5));
+        assert_eq!(jitter.max_deviation(), Span::from_millis(5));
         assert_eq!(Trace::new(Vec::new()), None);
     }
 }

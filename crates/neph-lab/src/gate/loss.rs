@@ -60,17 +60,17 @@ impl GilbertElliott {
     /// This is 1 / r if only the bad state loses, and all packets. Zero without loss, infinite if everything
     /// is lost.
     pub fn mean_burst(&self) -> f64 {
-        let lost = self.stationary_loss();
-        if lost <= 0.0 {
+        let loss = self.stationary_loss();
+        if loss <= 0.0 {
             return 0.0;
         }
         let (p, r) = (self.to_bad.fraction(), self.to_good.fraction());
         let (good, bad) = (self.loss_good.fraction(), self.loss_bad.fraction());
         let after_good = (1.0 - p) * good + p * bad;
         let after_bad = r * good + (1.0 - r) * bad;
-        let share_bad = self.bad_share();
-        let two = (1.0 - share_bad) * good * after_good + share_bad * bad * after_bad;
-        lost / (lost - two).max(0.0)
+        let bad_share = self.bad_share();
+        let consecutive_loss = (1.0 - bad_share) * good * after_good + bad_share * bad * after_bad;
+        loss / (loss - consecutive_loss).max(0.0)
     }
 }
 
@@ -85,28 +85,32 @@ pub(super) enum LossState {
 
 impl LossState {
     /// Why the next packet is lost, if it is.
-    pub(super) fn next(&mut self, loss: &Loss, random: &mut Random) -> Option<DropCause> {
+    pub(super) fn next_loss(&mut self, loss: &Loss, random: &mut Random) -> Option<DropCause> {
         match loss {
-            Loss::Random(share) => random.hits(*share).then_some(DropCause::Random),
-            Loss::GilbertElliott(model) => self.decide(model, random),
+            Loss::Random(share) => random.bernoulli(*share).then_some(DropCause::Random),
+            Loss::GilbertElliott(model) => self.next_in_burst_model(model, random),
         }
     }
 
-    fn decide(&mut self, model: &GilbertElliott, random: &mut Random) -> Option<DropCause> {
+    fn next_in_burst_model(
+        &mut self,
+        model: &GilbertElliott,
+        random: &mut Random,
+    ) -> Option<DropCause> {
         if *self == Self::Unknown {
             // The first state is random with the long-run shares, so that a short test sees the same link.
-            let bad = random.below_one() < model.bad_share();
+            let bad = random.uniform() < model.bad_share();
             *self = if bad { Self::Bad } else { Self::Good };
         }
-        let (share, change, other, cause) = match *self {
+        let (share, transition, other_state, cause) = match *self {
             Self::Bad => (model.loss_bad, model.to_good, Self::Good, DropCause::Burst),
             _ => (model.loss_good, model.to_bad, Self::Bad, DropCause::Random),
         };
-        let lost = random.hits(share);
-        if random.hits(change) {
-            *self = other;
+        let is_lost = random.bernoulli(share);
+        if random.bernoulli(transition) {
+            *self = other_state;
         }
-        lost.then_some(cause)
+        is_lost.then_some(cause)
     }
 }
 
@@ -128,17 +132,17 @@ mod tests {
     }
 
     /// The share of losses of `packets`, and the mean length of bursts.
-    fn long_run(model: GilbertElliott, packets: u32) -> (f64, f64) {
-        let (mut random, mut weather) = (Random::new(11), LossState::default());
-        let (mut lost, mut rows, mut before) = (0_u32, 0_u32, false);
+    fn simulate(model: GilbertElliott, packets: u32) -> (f64, f64) {
+        let (mut random, mut state) = (Random::new(11), LossState::default());
+        let (mut lost, mut bursts, mut was_lost) = (0_u32, 0_u32, false);
         for _ in 0..packets {
-            let now = weather.next(&Loss::GilbertElliott(model), &mut random);
-            lost += u32::from(now.is_some());
-            rows += u32::from(now.is_some() && !before);
-            before = now.is_some();
+            let cause = state.next_loss(&Loss::GilbertElliott(model), &mut random);
+            lost += u32::from(cause.is_some());
+            bursts += u32::from(cause.is_some() && !was_lost);
+            was_lost = cause.is_some();
         }
         let share = f64::from(lost) / f64::from(packets);
-        (share, f64::from(lost) / f64::from(rows.max(1)))
+        (share, f64::from(lost) / f64::from(bursts.max(1)))
     }
 
     #[test]
@@ -150,15 +154,21 @@ mod tests {
             [30, 70, 10, 90],
         ] {
             let model = model(numbers);
-            let (loss, burst) = long_run(model, 2_000_000);
-            let (requested, length) = (model.stationary_loss(), model.mean_burst());
-            assert!((loss / requested - 1.0).abs() < 0.03, "{numbers:?}: {loss}");
-            assert!((burst / length - 1.0).abs() < 0.03, "{numbers:?}: {burst}");
+            let (loss, burst) = simulate(model, 2_000_000);
+            let (expected_loss, expected_burst) = (model.stationary_loss(), model.mean_burst());
+            assert!(
+                (loss / expected_loss - 1.0).abs() < 0.03,
+                "{numbers:?}: {loss}"
+            );
+            assert!(
+                (burst / expected_burst - 1.0).abs() < 0.03,
+                "{numbers:?}: {burst}"
+            );
         }
     }
 
     #[test]
-    fn where_only_the_bad_state_loses_a_burst_takes_one_over_r() {
+    fn mean_burst_is_one_over_r_if_only_the_bad_state_loses() {
         let model = model([1, 20, 0, 100]);
         assert!((model.mean_burst() - 5.0).abs() < 1e-9);
         assert!((model.stationary_loss() - 1.0 / 21.0).abs() < 1e-12);
@@ -168,12 +178,12 @@ mod tests {
     #[test]
     fn loss_probabilities_of_0_and_1_have_their_exact_effect() {
         assert!(model([0, 10, 0, 100]).mean_burst() <= 0.0);
-        assert!(long_run(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
+        assert!(simulate(model([0, 10, 0, 100]), 1_000).0 <= 0.0);
         assert!(model([10, 10, 100, 100]).mean_burst().is_infinite());
-        let unused = model([0, 0, 10, 100]);
+        let never_bad = model([0, 0, 10, 100]);
         // Without states a burst ends with probability 0.9.
-        assert!((unused.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
-        let (loss, _) = long_run(model([100, 100, 0, 100]), 1_001);
+        assert!((never_bad.mean_burst() - 1.0 / 0.9).abs() < 1e-9);
+        let (loss, _) = simulate(model([100, 100, 0, 100]), 1_001);
         assert!(
             (loss - 0.5).abs() < 0.001,
             "good and bad take turns: {loss}"

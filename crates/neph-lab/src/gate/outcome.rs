@@ -17,7 +17,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketOutcome {
     /// It departs.
-    Leaves(Departure),
+    Forwarded(Departure),
     /// It is dropped; with its path, if it had one by then.
     Dropped(DropCause, Option<u8>),
 }
@@ -36,7 +36,7 @@ pub struct Departure {
 /// Treatment of a packet other than its delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Treatment {
-    /// It arrives with one bit flipped, which this number selects (see the engine's `flip`).
+    /// It arrives with one bit flipped, which this number selects (see the engine's `bit_error`).
     pub corrupt: Option<u64>,
     /// It arrives twice, the copy immediately behind it.
     pub is_duplicated: bool,

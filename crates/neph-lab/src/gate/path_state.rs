@@ -12,7 +12,7 @@ use super::{Jitter, Moment, Share};
 #[derive(Clone, Debug)]
 pub(super) struct PathState {
     /// The path's index.
-    number: u8,
+    index: u8,
     pub(super) wire: Wire,
     last_due: Moment,
     loss_state: LossState,
@@ -22,9 +22,9 @@ pub(super) struct PathState {
 
 impl PathState {
     /// A wire that nothing has passed yet, of the path with this index.
-    pub(super) fn new(number: u8, wire: Wire) -> Self {
+    pub(super) fn new(index: u8, wire: Wire) -> Self {
         Self {
-            number,
+            index,
             wire,
             last_due: Moment::DISTANT_PAST,
             loss_state: LossState::default(),
@@ -32,27 +32,33 @@ impl PathState {
         }
     }
 
-    /// What becomes of a packet whose last bit is on the wire at `sent`.
-    pub(super) fn transmit(&mut self, sent: Moment, random: &mut Random) -> PacketOutcome {
-        if let Some(cause) = self.loss_state.next(&self.wire.loss, random) {
-            return PacketOutcome::Dropped(cause, Some(self.number));
+    /// What becomes of a packet whose last bit is on the wire at `transmission_end`.
+    pub(super) fn transmit(
+        &mut self,
+        transmission_end: Moment,
+        random: &mut Random,
+    ) -> PacketOutcome {
+        if let Some(cause) = self.loss_state.next_loss(&self.wire.loss, random) {
+            return PacketOutcome::Dropped(cause, Some(self.index));
         }
         let treatment = Treatment {
-            corrupt: random.hits(self.wire.corrupt).then(|| random.number()),
-            is_duplicated: random.hits(self.wire.duplicate),
-            is_early: random.hits(self.wire.reorder),
+            corrupt: random
+                .bernoulli(self.wire.corrupt)
+                .then(|| random.next_u64()),
+            is_duplicated: random.bernoulli(self.wire.duplicate),
+            is_early: random.bernoulli(self.wire.reorder),
         };
         let due = if treatment.is_early {
-            sent
+            transmission_end
         } else {
             let deviation = self.wire.jitter.draw(random, &mut self.trace_entries_used);
             let delay = (self.wire.delay + deviation).max(Span::ZERO);
-            self.last_due = self.last_due.max(sent + delay);
+            self.last_due = self.last_due.max(transmission_end + delay);
             self.last_due
         };
-        PacketOutcome::Leaves(Departure {
+        PacketOutcome::Forwarded(Departure {
             due,
-            path: self.number,
+            path: self.index,
             treatment,
         })
     }

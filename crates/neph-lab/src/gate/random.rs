@@ -6,7 +6,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::Share;
 
-/// A stream of draws.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Random(Xoshiro256PlusPlus);
 
@@ -15,28 +15,28 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
-    /// Any number.
-    pub(super) fn number(&mut self) -> u64 {
+    /// A uniform number.
+    pub(super) fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Whether this one belongs to `share`. Nothing is drawn where the share is nothing, so that
+    /// Draws `true` with probability `share`. Draws nothing if the share is 0, so that
     /// a feature that is not used does not change what the others draw.
-    pub(super) fn hits(&mut self, share: Share) -> bool {
-        share > Share::NONE && self.below_one() < share.fraction()
+    pub(super) fn bernoulli(&mut self, share: Share) -> bool {
+        share > Share::NONE && self.uniform() < share.fraction()
     }
 
     /// Evenly from [0, 1), with the 53 bits that a float holds.
     #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-    pub(super) fn below_one(&mut self) -> f64 {
+    pub(super) fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// From the normal distribution with mean 0 and deviation 1 (Box and Muller, 1958).
     pub(super) fn normal(&mut self) -> f64 {
         // 1 - u keeps the logarithm finite.
-        let radius = (-2.0 * (1.0 - self.below_one()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.below_one()).cos()
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 

@@ -46,11 +46,11 @@ impl Shape {
     }
 
     /// The delay of the fastest path, which represents the nearest route.
-    pub(crate) fn least_delay(&self) -> Span {
-        let used = self.paths.iter().filter(|path| path.weight > 0);
-        let used = used.map(|path| path.wire.delay).min();
-        let span = self.wires().map(|wire| wire.delay).min();
-        used.or(span).unwrap_or_default()
+    pub(crate) fn min_delay(&self) -> Span {
+        let used_paths = self.paths.iter().filter(|path| path.weight > 0);
+        let min_of_used = used_paths.map(|path| path.wire.delay).min();
+        let min_of_all = self.wires().map(|wire| wire.delay).min();
+        min_of_used.or(min_of_all).unwrap_or_default()
     }
 }
 

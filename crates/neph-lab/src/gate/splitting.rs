@@ -23,45 +23,48 @@ pub enum Splitting {
 
 impl Splitting {
     /// The path, of pairs of index and weight, for a hash value; `None` if no path has a weight.
-    pub(super) fn pick(
+    pub(super) fn pick_path(
         self,
-        number: u64,
+        hash: u64,
         paths: impl Iterator<Item = (usize, u32)> + Clone,
     ) -> Option<usize> {
         if self == Self::Rendezvous {
-            return rendezvous(number, paths);
+            return rendezvous(hash, paths);
         }
         let weights = paths.clone().map(|(_, weight)| u64::from(weight));
-        let total: u64 = weights.sum();
-        let drawn = match self {
-            Self::Modulo => u128::from(number.checked_rem(total)?),
-            _ => (u128::from(number) * u128::from(total)) >> 64,
+        let total_weight: u64 = weights.sum();
+        let position = match self {
+            Self::Modulo => u128::from(hash.checked_rem(total_weight)?),
+            _ => (u128::from(hash) * u128::from(total_weight)) >> 64,
         };
         let mut cumulative_weight = 0;
         let mut paths = paths;
-        let drawn_path = paths.find(|(_, weight)| {
+        let path = paths.find(|(_, weight)| {
             cumulative_weight += u128::from(*weight);
-            drawn < cumulative_weight
+            position < cumulative_weight
         });
-        drawn_path.map(|(index, _)| index)
+        path.map(|(index, _)| index)
     }
 }
 
-fn rendezvous(number: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
+fn rendezvous(hash: u64, paths: impl Iterator<Item = (usize, u32)>) -> Option<usize> {
     let weighted_paths = paths.filter(|(_, weight)| *weight > 0);
-    let drawn = weighted_paths.map(|(index, weight)| {
+    let scores = weighted_paths.map(|(index, weight)| {
         let salt = u64::try_from(index).unwrap_or(u64::MAX).wrapping_add(1);
-        let draw = mix_bits(number ^ mix_bits(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        (index, -above_zero(draw).ln() / f64::from(weight))
+        let random_bits = mix_bits(hash ^ mix_bits(salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        (
+            index,
+            -uniform_above_zero(random_bits).ln() / f64::from(weight),
+        )
     });
-    let best = drawn.min_by(|(_, drawn), (_, other)| drawn.total_cmp(other));
+    let best = scores.min_by(|(_, score), (_, other)| score.total_cmp(other));
     best.map(|(index, _)| index)
 }
 
 /// Uniform in (0, 1], with the 53 bits of a float.
 #[expect(clippy::cast_precision_loss, reason = "53 bits are exact")]
-fn above_zero(draw: u64) -> f64 {
-    ((draw >> 11) + 1) as f64 / (1_u64 << 53) as f64
+fn uniform_above_zero(random_bits: u64) -> f64 {
+    ((random_bits >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]
@@ -70,18 +73,20 @@ mod tests {
 
     const FLOWS: u64 = 65_536;
 
-    fn picked(splitting: Splitting, flow: u64, weights: &[u32]) -> usize {
+    fn path_of_flow(splitting: Splitting, flow: u64, weights: &[u32]) -> usize {
         let paths = weights.iter().copied().enumerate();
-        splitting.pick(mix_bits(flow), paths).expect("a weight")
+        splitting
+            .pick_path(mix_bits(flow), paths)
+            .expect("a weight")
     }
 
     /// The share of flows that move from each path to each other one when the weights change.
-    fn moves(splitting: Splitting, before: &[u32], after: &[u32]) -> Vec<Vec<f64>> {
+    fn transition_shares(splitting: Splitting, before: &[u32], after: &[u32]) -> Vec<Vec<f64>> {
         let mut counts = vec![vec![0_u32; after.len()]; before.len()];
         for flow in 0..FLOWS {
             let (from, to) = (
-                picked(splitting, flow, before),
-                picked(splitting, flow, after),
+                path_of_flow(splitting, flow, before),
+                path_of_flow(splitting, flow, after),
             );
             counts[from][to] += 1;
         }
@@ -90,7 +95,7 @@ mod tests {
         rows.collect()
     }
 
-    fn moved(shares: &[Vec<f64>]) -> f64 {
+    fn moved_share(shares: &[Vec<f64>]) -> f64 {
         let stayed: f64 = (0..shares.len()).map(|path| shares[path][path]).sum();
         1.0 - stayed
     }
@@ -100,7 +105,7 @@ mod tests {
         for splitting in [Splitting::Ranges, Splitting::Modulo, Splitting::Rendezvous] {
             for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1], &[400, 0, 600]] {
                 let total: u32 = weights.iter().sum();
-                let shares = moves(splitting, weights, weights);
+                let shares = transition_shares(splitting, weights, weights);
                 for (path, weight) in weights.iter().enumerate() {
                     let expected = f64::from(*weight) / f64::from(total);
                     let share = shares[path][path];
@@ -111,33 +116,36 @@ mod tests {
                     );
                 }
             }
-            let none = splitting.pick(7, [(0, 0), (1, 0)].into_iter());
+            let none = splitting.pick_path(7, [(0, 0), (1, 0)].into_iter());
             assert_eq!(none, None, "{splitting:?}");
         }
     }
 
     /// Four equal paths, and the weight of the first is halved: its share falls from 1/4 to 1/7.
     #[test]
-    fn which_flows_move_when_a_path_loses_weight_is_as_the_literature_has_it() {
+    fn each_method_moves_the_published_share_of_flows_when_a_path_loses_weight() {
         let (before, after) = ([2, 2, 2, 2], [1, 2, 2, 2]);
-        let is_close = |is: f64, expected: f64| (is - expected).abs() < 0.01;
+        let is_near = |share: f64, expected: f64| (share - expected).abs() < 0.01;
         // Borders move from 1/4, 2/4, 3/4 to 1/7, 3/7, 5/7: flows between them move.
-        let ranges = moves(Splitting::Ranges, &before, &after);
-        assert!(is_close(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
-        assert!(is_close(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
-        assert!(is_close(ranges[2][3], 3.0 / 4.0 - 5.0 / 7.0), "{ranges:?}");
-        assert!(is_close(moved(&ranges), 3.0 / 14.0), "{ranges:?}");
+        let ranges = transition_shares(Splitting::Ranges, &before, &after);
+        assert!(is_near(ranges[0][1], 1.0 / 4.0 - 1.0 / 7.0), "{ranges:?}");
+        assert!(is_near(ranges[1][2], 2.0 / 4.0 - 3.0 / 7.0), "{ranges:?}");
+        assert!(is_near(ranges[2][3], 3.0 / 4.0 - 5.0 / 7.0), "{ranges:?}");
+        assert!(is_near(moved_share(&ranges), 3.0 / 14.0), "{ranges:?}");
         // Of 56 numbers modulo 8 and modulo 7, a quarter keep their path.
-        let modulo = moves(Splitting::Modulo, &before, &after);
-        let unmoved = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
-        assert_eq!(unmoved, 14);
-        assert!(is_close(moved(&modulo), 0.75), "{modulo:?}");
+        let modulo = transition_shares(Splitting::Modulo, &before, &after);
+        let unmoved_count = (0..56).filter(|n| (n % 8) / 2 == (n % 7 + 1) / 2).count();
+        assert_eq!(unmoved_count, 14);
+        assert!(is_near(moved_share(&modulo), 0.75), "{modulo:?}");
         // Only what the first loses moves, and to all others equally.
-        let min = moves(Splitting::Rendezvous, &before, &after);
-        assert!(is_close(moved(&min), 1.0 / 4.0 - 1.0 / 7.0), "{min:?}");
+        let rendezvous = transition_shares(Splitting::Rendezvous, &before, &after);
+        assert!(
+            is_near(moved_share(&rendezvous), 1.0 / 4.0 - 1.0 / 7.0),
+            "{rendezvous:?}"
+        );
         for to in 1..4 {
-            assert!(is_close(min[0][to], 1.0 / 28.0), "{min:?}");
-            assert!(is_close(min[to][to], 0.25), "{min:?}");
+            assert!(is_near(rendezvous[0][to], 1.0 / 28.0), "{rendezvous:?}");
+            assert!(is_near(rendezvous[to][to], 0.25), "{rendezvous:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ const fn percent(percent: u32) -> Share {
     Share::from_billionths(percent * 10_000_000)
 }
 
-fn wire(delay: Span, jitter: Jitter) -> Shape {
+fn shape_with_delay(delay: Span, jitter: Jitter) -> Shape {
     let wire = Wire {
         delay,
         jitter,
@@ -31,19 +31,19 @@ const fn arrival(at: Moment, length: u32) -> Arrival {
     }
 }
 
-/// The fates of packets (gap before it, length) in the order in which they came.
+/// Arrival time and outcome of each packet, given as the gap before it and its length.
 fn outcomes(gate: &mut Gate, packets: &[(Span, u32)]) -> Vec<(Moment, PacketOutcome)> {
     let mut outcomes: Vec<(Moment, Option<PacketOutcome>)> = Vec::new();
-    let (mut at, mut decided) = (Moment(0), Vec::new());
+    let mut at = Moment(0);
     for &(gap, length) in packets {
         at = at + gap;
         outcomes.push((at, gate.admit(arrival(at, length))));
     }
     gate.advance(Moment::NEVER);
-    decided.extend(std::iter::from_fn(|| gate.next_outcome()));
-    let mut decided = decided.into_iter();
-    let rows = outcomes.into_iter();
-    rows.map(|(at, outcome)| (at, outcome.or_else(|| decided.next()).expect("decided")))
+    let mut later = std::iter::from_fn(|| gate.next_outcome());
+    let outcomes = outcomes.into_iter();
+    outcomes
+        .map(|(at, outcome)| (at, outcome.or_else(|| later.next()).expect("decided")))
         .collect()
 }
 
@@ -54,14 +54,14 @@ fn delays(shape: &Shape, packets: usize, (gap, length): (Span, u32)) -> Vec<Opti
     outcomes
         .into_iter()
         .map(|(at, outcome)| match outcome {
-            PacketOutcome::Leaves(departure) => Some(departure.due - at),
+            PacketOutcome::Forwarded(departure) => Some(departure.due - at),
             PacketOutcome::Dropped(..) => None,
         })
         .collect()
 }
 
 #[test]
-fn a_full_queue_of_64_kib_at_20_mbit_waits_26_2_ms_and_passes_20_mbit() {
+fn a_full_queue_of_64_kib_at_20_mbit_delays_26_2_ms_and_forwards_20_mbit() {
     let shape = Shape {
         rate: Some(BitRate(20_000_000)),
         queue: bytes(65_536),
@@ -72,12 +72,9 @@ fn a_full_queue_of_64_kib_at_20_mbit_waits_26_2_ms_and_passes_20_mbit() {
     let longest = delays.iter().flatten().max().expect("some pass").nanos();
     assert!((25_600_000..=26_214_400).contains(&longest), "{longest}");
     let steady = &delays[1_000..];
-    let passed = steady.iter().flatten().count();
-    assert!(
-        (2_799..=2_801).contains(&passed),
-        "half of {}: {passed}",
-        steady.len()
-    );
+    // Half of them.
+    let forwarded = steady.iter().flatten().count();
+    assert!((2_799..=2_801).contains(&forwarded), "{forwarded}");
 }
 
 #[test]
@@ -108,14 +105,14 @@ fn a_hundred_kilobytes_at_3_mbit_take_267_ms_and_are_not_dropped() {
 
 #[test]
 fn a_delay_is_exact_and_a_normal_jitter_has_its_deviation() {
-    let plain = wire(Span::from_millis(5), Jitter::None);
+    let constant = shape_with_delay(Span::from_millis(5), Jitter::None);
     assert!(
-        delays(&plain, 100, (Span::ZERO, 64))
+        delays(&constant, 100, (Span::ZERO, 64))
             .iter()
             .all(|d| *d == Some(Span::from_millis(5)))
     );
     let jitter = Jitter::Normal(Span::from_millis(2));
-    let shape = wire(Span::from_millis(20), jitter);
+    let shape = shape_with_delay(Span::from_millis(20), jitter);
     // So far apart that none has to wait for the one before.
     let delays = delays(&shape, 20_000, (Span::from_secs(1), 64));
     let millis: Vec<f64> = delays
@@ -136,25 +133,25 @@ fn a_delay_is_exact_and_a_normal_jitter_has_its_deviation() {
 fn loss_is_near_its_share_and_still_takes_transmission_time() {
     let mut lossy = Shape::default();
     lossy.wire.loss = Loss::Random(percent(10));
-    let passed = delays(&lossy, 100_000, (Span::from_micros(1), 64));
-    let lost = passed.iter().filter(|delay| delay.is_none()).count();
+    let delays = delays(&lossy, 100_000, (Span::from_micros(1), 64));
+    let lost = delays.iter().filter(|delay| delay.is_none()).count();
     // Five standard deviations of the binomial.
     assert!((9_526..=10_474).contains(&lost), "{lost}");
     lossy.wire.loss = Loss::Random(Share::ALL);
     lossy.rate = Some(BitRate(8_000));
     lossy.queue = bytes(1_514);
     let mut gate = Gate::new(lossy, 1);
-    let at = |at| arrival(Moment(at), 1000);
+    let packet_at = |nanos| arrival(Moment(nanos), 1000);
     assert_eq!(
-        gate.admit(at(0)),
+        gate.admit(packet_at(0)),
         Some(PacketOutcome::Dropped(DropCause::Random, Some(0)))
     );
     // A thousand bytes take one second, of which this much is left.
     assert_eq!(
-        gate.admit(at(300_000_000)),
+        gate.admit(packet_at(300_000_000)),
         Some(PacketOutcome::Dropped(DropCause::QueueFull, None))
     );
-    assert_eq!(gate.admit(at(999_999_999)), None);
+    assert_eq!(gate.admit(packet_at(999_999_999)), None);
 }
 
 #[test]
@@ -165,26 +162,26 @@ fn a_frame_over_the_mtu_is_dropped_and_takes_no_time() {
         ..Shape::default()
     };
     let mut gate = Gate::new(shape, 1);
-    let at = |length| arrival(Moment(0), length);
-    let over = Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
-    assert_eq!(gate.admit(at(1_415)), over);
-    let fits = gate.admit(at(1_414));
-    let Some(PacketOutcome::Leaves(departure)) = fits else {
-        panic!("{fits:?}");
+    let packet_of_length = |length| arrival(Moment(0), length);
+    let over_mtu = Some(PacketOutcome::Dropped(DropCause::OverMtu, None));
+    assert_eq!(gate.admit(packet_of_length(1_415)), over_mtu);
+    let outcome = gate.admit(packet_of_length(1_414));
+    let Some(PacketOutcome::Forwarded(departure)) = outcome else {
+        panic!("{outcome:?}");
     };
     assert_eq!(departure.due, Moment(1_414_000_000));
 }
 
 #[test]
 fn each_configured_share_of_packets_is_treated_independently() {
-    let mut shape = wire(Span::from_millis(10), Jitter::None);
+    let mut shape = shape_with_delay(Span::from_millis(10), Jitter::None);
     shape.wire.corrupt = percent(10);
     shape.wire.duplicate = percent(20);
     shape.wire.reorder = percent(30);
     let mut gate = Gate::new(shape, 3);
-    let (mut corrupt, mut duplicate, mut early, mut all_three) = (0, 0, 0, 0);
+    let (mut corrupt, mut duplicate, mut early, mut all_treatments) = (0, 0, 0, 0);
     for (at, outcome) in outcomes(&mut gate, &vec![(Span::from_micros(1), 64); 100_000]) {
-        let PacketOutcome::Leaves(Departure { due, treatment, .. }) = outcome else {
+        let PacketOutcome::Forwarded(Departure { due, treatment, .. }) = outcome else {
             panic!("nothing is lost");
         };
         let delay = if treatment.is_early { 0 } else { 10 };
@@ -192,64 +189,65 @@ fn each_configured_share_of_packets_is_treated_independently() {
         corrupt += i32::from(treatment.corrupt.is_some());
         duplicate += i32::from(treatment.is_duplicated);
         early += i32::from(treatment.is_early);
-        let is_treated =
-            treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
-        all_three += i32::from(is_treated);
+        let has_all = treatment.is_early && treatment.is_duplicated && treatment.corrupt.is_some();
+        all_treatments += i32::from(has_all);
     }
     // Within five standard deviations of the binomial.
-    for (count, share, slack) in [
+    for (count, expected, bound) in [
         (corrupt, 10_000, 474),
         (duplicate, 20_000, 632),
         (early, 30_000, 725),
-        (all_three, 600, 122),
+        (all_treatments, 600, 122),
     ] {
-        assert!((count - share).abs() <= slack, "{count} and not {share}");
+        assert!((count - expected).abs() <= bound, "{count}, not {expected}");
     }
 }
 
 #[test]
 fn early_packets_are_reordered_and_the_others_stay_in_order() {
-    let mut shape = wire(Span::from_millis(10), Jitter::None);
+    let mut shape = shape_with_delay(Span::from_millis(10), Jitter::None);
     shape.wire.reorder = percent(50);
     let mut gate = Gate::new(shape, 3);
     let outcomes = outcomes(&mut gate, &vec![(Span::from_millis(1), 64); 200]);
     let due: Vec<(Moment, bool)> = outcomes
         .iter()
         .filter_map(|(_, outcome)| match outcome {
-            PacketOutcome::Leaves(departure) => Some((departure.due, departure.treatment.is_early)),
+            PacketOutcome::Forwarded(departure) => {
+                Some((departure.due, departure.treatment.is_early))
+            }
             PacketOutcome::Dropped(..) => None,
         })
         .collect();
-    let out_of_order = due.windows(2).filter(|two| two[1].0 < two[0].0);
+    let out_of_order = due.windows(2).filter(|pair| pair[1].0 < pair[0].0);
     assert!(out_of_order.count() > 30);
     let in_order: Vec<Moment> = due.iter().filter(|due| !due.1).map(|due| due.0).collect();
     assert!(in_order.is_sorted());
 }
 
 #[test]
-fn a_gate_is_woken_before_its_queued_packets_are_due() {
-    let mut shape = wire(Span::from_millis(5), Jitter::None);
+fn the_deadline_of_a_gate_precedes_the_due_times_of_its_queued_packets() {
+    let mut shape = shape_with_delay(Span::from_millis(5), Jitter::None);
     shape.rate = Some(BitRate(8_000_000));
     let mut gate = Gate::new(shape, 1);
     let packet = arrival(Moment(0), 1000);
-    assert!(gate.admit(packet).is_some() && gate.next_turn().is_none());
+    assert!(gate.admit(packet).is_some() && gate.next_deadline().is_none());
     assert_eq!(gate.admit(packet), None);
     // The second begins after a millisecond and is due six later.
-    let turn = gate.next_turn().expect("one stands in the queue");
-    assert_eq!(turn, Moment(6_000_000));
-    gate.advance(turn);
+    let deadline = gate.next_deadline().expect("one stands in the queue");
+    assert_eq!(deadline, Moment(6_000_000));
+    gate.advance(deadline);
     let outcome = gate.next_outcome();
-    let Some(PacketOutcome::Leaves(departure)) = outcome else {
+    let Some(PacketOutcome::Forwarded(departure)) = outcome else {
         panic!("{outcome:?}");
     };
     assert_eq!(departure.due, Moment(7_000_000));
-    assert_eq!(gate.next_turn(), None);
+    assert_eq!(gate.next_deadline(), None);
 }
 
 #[test]
 fn codel_keeps_a_standing_queue_shorter_than_drop_tail() {
-    // 12 Mbit/s of a sender that halves its rate at each drop and adds to it after each 100 ms
-    // without, into 10 Mbit/s: what stands, at the median of the last ten seconds.
+    // A sender at 12 Mbit/s, on a link of 10 Mbit/s, halves its rate at each drop and increases it after each
+    // 100 ms without a drop. The result is the median delay of the last ten seconds.
     let standing_delay = |discipline| {
         let shape = Shape {
             rate: Some(BitRate(10_000_000)),
@@ -258,34 +256,36 @@ fn codel_keeps_a_standing_queue_shorter_than_drop_tail() {
             ..Shape::default()
         };
         let mut gate = Gate::new(shape, 1);
-        let (mut at, mut rate, mut grown) = (Moment(0), 12_000_000_u64, Moment(0));
-        let (mut queue, mut waits) = (VecDeque::new(), Vec::new());
+        let (mut at, mut rate, mut last_rate_change) = (Moment(0), 12_000_000_u64, Moment(0));
+        let (mut queue, mut delays) = (VecDeque::new(), Vec::new());
         while at < Moment(30_000_000_000) {
             at = at + transmission_time(1_514, BitRate(rate));
             let outcome = gate.admit(arrival(at, 1_514));
             queue.extend(outcome.is_none().then_some(at));
             let mut outcomes: Vec<(Moment, PacketOutcome)> =
                 std::iter::from_fn(|| gate.next_outcome())
-                    .filter_map(|outcome| queue.pop_front().map(|came| (came, outcome)))
+                    .filter_map(|outcome| queue.pop_front().map(|arrival| (arrival, outcome)))
                     .collect();
             outcomes.extend(outcome.map(|outcome| (at, outcome)));
-            for (came, outcome) in outcomes {
+            for (arrival, outcome) in outcomes {
                 match outcome {
-                    PacketOutcome::Leaves(departure) => waits.push(departure.due - came),
-                    PacketOutcome::Dropped(..) => (rate, grown) = ((rate / 2).max(1_000_000), at),
+                    PacketOutcome::Forwarded(departure) => delays.push(departure.due - arrival),
+                    PacketOutcome::Dropped(..) => {
+                        (rate, last_rate_change) = ((rate / 2).max(1_000_000), at);
+                    }
                 }
             }
-            if at - grown >= Span::from_millis(100) {
-                (rate, grown) = (rate + 500_000, at);
+            if at - last_rate_change >= Span::from_millis(100) {
+                (rate, last_rate_change) = (rate + 500_000, at);
             }
         }
-        let mut last = waits.split_off(waits.len() * 2 / 3);
+        let mut last = delays.split_off(delays.len() * 2 / 3);
         last.sort_unstable();
         last[last.len() / 2]
     };
-    let tail = standing_delay(Discipline::DropTail);
+    let drop_tail = standing_delay(Discipline::DropTail);
     let codel = standing_delay(Discipline::CoDel(CoDel::default()));
-    assert!(tail > Span::from_millis(100), "{tail:?}");
+    assert!(drop_tail > Span::from_millis(100), "{drop_tail:?}");
     assert!(codel < Span::from_millis(15), "{codel:?}");
 }
 
@@ -308,10 +308,10 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         Just(Discipline::DropTail),
         Just(Discipline::CoDel(CoDel { target, interval })),
     ];
-    let sent = (rate, queue, discipline);
-    (span(100_000_000), jitter, loss, sent).prop_map(|(delay, jitter, loss, sent)| {
-        let (rate, queue, discipline) = sent;
-        let mut shape = wire(delay, jitter);
+    let transmitter = (rate, queue, discipline);
+    (span(100_000_000), jitter, loss, transmitter).prop_map(|(delay, jitter, loss, transmitter)| {
+        let (rate, queue, discipline) = transmitter;
+        let mut shape = shape_with_delay(delay, jitter);
         shape.wire.loss = Loss::Random(loss);
         Shape {
             rate,
@@ -329,18 +329,18 @@ fn any_packets() -> impl Strategy<Value = Vec<(Span, u32)>> {
 
 proptest! {
     #[test]
-    fn packets_keep_their_order_and_never_leave_before_they_came(
+    fn packets_stay_in_order_and_never_depart_before_they_arrive(
         shape in any_shape(),
         packets in any_packets(),
         seed in any::<u64>(),
     ) {
         let mut gate = Gate::new(shape.clone(), seed);
-        let mut twin = Gate::new(shape.clone(), seed);
+        let mut second_gate = Gate::new(shape.clone(), seed);
         let first = outcomes(&mut gate, &packets);
-        prop_assert_eq!(&first, &outcomes(&mut twin, &packets));
+        prop_assert_eq!(&first, &outcomes(&mut second_gate, &packets));
         let mut last = Moment(i64::MIN);
         for (now, outcome) in first {
-            if let PacketOutcome::Leaves(Departure { due, .. }) = outcome {
+            if let PacketOutcome::Forwarded(Departure { due, .. }) = outcome {
                 prop_assert!(due >= last && due >= now);
                 if matches!(shape.wire.jitter, Jitter::None | Jitter::Pareto(_)) {
                     prop_assert!(due - now >= shape.wire.delay);
@@ -351,31 +351,31 @@ proptest! {
     }
 
     #[test]
-    fn asking_often_or_once_gives_the_same_fates(
+    fn outcomes_do_not_depend_on_how_often_a_gate_is_advanced(
         shape in any_shape(),
         packets in any_packets(),
     ) {
-        let (mut lazy, mut eager) = (Gate::new(shape.clone(), 1), Gate::new(shape, 1));
-        let asked_once = outcomes(&mut lazy, &packets);
-        let (mut at, mut standing, mut eagerly) = (Moment(0), Vec::new(), Vec::new());
+        let (mut gate, mut often_advanced) = (Gate::new(shape.clone(), 1), Gate::new(shape, 1));
+        let expected = outcomes(&mut gate, &packets);
+        let (mut at, mut queued, mut outcomes) = (Moment(0), Vec::new(), Vec::new());
         for (number, (gap, length)) in packets.into_iter().enumerate() {
             let from = at;
             at = at + gap;
-            for part in 1..=4 {
-                eager.advance(from + Span::from_nanos((at - from).nanos() * part / 4));
+            for quarter in 1..=4 {
+                often_advanced.advance(from + Span::from_nanos((at - from).nanos() * quarter / 4));
             }
-            match eager.admit(arrival(at, length)) {
-                Some(outcome) => eagerly.push((number, outcome)),
-                None => standing.push(number),
+            match often_advanced.admit(arrival(at, length)) {
+                Some(outcome) => outcomes.push((number, outcome)),
+                None => queued.push(number),
             }
         }
-        eager.advance(Moment::NEVER);
-        for number in standing {
-            eagerly.push((number, eager.next_outcome().expect("all are decided")));
+        often_advanced.advance(Moment::NEVER);
+        for number in queued {
+            outcomes.push((number, often_advanced.next_outcome().expect("all are decided")));
         }
-        eagerly.sort_by_key(|(number, _)| *number);
-        for ((_, once), (_, often)) in asked_once.into_iter().zip(eagerly) {
-            prop_assert_eq!(once, often);
+        outcomes.sort_by_key(|(number, _)| *number);
+        for ((_, expected), (_, outcome)) in expected.into_iter().zip(outcomes) {
+            prop_assert_eq!(expected, outcome);
         }
     }
 
@@ -388,11 +388,11 @@ proptest! {
         let rate = BitRate(rate);
         let shape = Shape { rate: Some(rate), queue: bytes(queue), ..Shape::default() };
         // One byte, and one nanosecond of rounding a packet.
-        let bound = transmission_time(u32::try_from(queue + 1).expect("small"), rate);
+        let max_delay = transmission_time(u32::try_from(queue + 1).expect("small"), rate);
         let rounding = Span::from_nanos(i64::try_from(packets.len()).expect("few"));
         for ((now, outcome), (_, length)) in outcomes(&mut Gate::new(shape, 1), &packets).iter().zip(&packets) {
-            if let PacketOutcome::Leaves(Departure { due, .. }) = outcome {
-                prop_assert!(*due - *now <= bound + rounding);
+            if let PacketOutcome::Forwarded(Departure { due, .. }) = outcome {
+                prop_assert!(*due - *now <= max_delay + rounding);
                 prop_assert!(*due - *now >= transmission_time(*length, rate));
             }
         }

@@ -6,7 +6,7 @@
 use neph_model::Span;
 
 use super::Moment;
-use super::change::{Change, ChangeAction, Turn};
+use super::change::{Change, ChangeAction, ScheduleEvent};
 use super::shape::Shape;
 
 /// A scheduled change that was applied.
@@ -17,7 +17,7 @@ pub struct ScheduleStep {
     /// When it was applied.
     pub at: Moment,
     /// Whether it begins or ends.
-    pub turn: Turn,
+    pub event: ScheduleEvent,
 }
 
 /// The changes of one direction. Nothing happens before the first cue.
@@ -58,20 +58,20 @@ impl Timetable {
         let Some(at) = self.next else {
             return Vec::new();
         };
-        let (now, before) = (at - self.cue, at - self.cue - Span::from_nanos(1));
+        let (now, just_before) = (at - self.cue, at - self.cue - Span::from_nanos(1));
         let mut steps = Vec::new();
         for (number, change) in &self.changes {
-            let turn = match change.action {
-                ChangeAction::Reshuffle => Turn::Reshuffles,
-                ChangeAction::Engineer(_) => Turn::Rebalances,
-                _ => Turn::Begins,
+            let event = match change.action {
+                ChangeAction::Reshuffle => ScheduleEvent::Reshuffles,
+                ChangeAction::Rebalance(_) => ScheduleEvent::Rebalances,
+                _ => ScheduleEvent::Begins,
             };
-            let when = change.when();
-            let ends = when.end_count(now) > when.end_count(before);
-            let begins = when.begin_count(now) > when.begin_count(before);
-            for (turn, is_due) in [(Turn::Ends, ends), (turn, begins)] {
+            let recurrence = change.recurrence();
+            let ends = recurrence.end_count(now) > recurrence.end_count(just_before);
+            let begins = recurrence.begin_count(now) > recurrence.begin_count(just_before);
+            for (event, is_due) in [(ScheduleEvent::Ends, ends), (event, begins)] {
                 let number = *number;
-                steps.extend(is_due.then_some(ScheduleStep { number, at, turn }));
+                steps.extend(is_due.then_some(ScheduleStep { number, at, event }));
             }
         }
         self.find_next_change(at);
@@ -79,7 +79,7 @@ impl Timetable {
     }
 
     /// `base` with the active changes at `at`; later entries override earlier ones.
-    pub(super) fn shape(&self, base: &Shape, at: Moment) -> Shape {
+    pub(super) fn shape_at(&self, base: &Shape, at: Moment) -> Shape {
         let mut shape = base.clone();
         for (_, change) in &self.changes {
             change.apply(self.seed, at - self.cue, &mut shape);
@@ -88,21 +88,21 @@ impl Timetable {
     }
 
     /// Number of reshuffles by `at`.
-    pub(super) fn reshuffles(&self, at: Moment) -> u64 {
-        let shuffles = self
+    pub(super) fn reshuffle_count(&self, at: Moment) -> u64 {
+        let reshuffles = self
             .changes
             .iter()
             .filter(|(_, change)| change.action == ChangeAction::Reshuffle);
-        let count: i64 = shuffles
-            .map(|(_, change)| change.when().begin_count(at - self.cue))
+        let count: i64 = reshuffles
+            .map(|(_, change)| change.recurrence().begin_count(at - self.cue))
             .sum();
         u64::try_from(count).unwrap_or(0)
     }
 
-    fn find_next_change(&mut self, at: Moment) {
-        let time = at - self.cue;
+    fn find_next_change(&mut self, after: Moment) {
+        let time = after - self.cue;
         let next = self.changes.iter();
-        let next = next.filter_map(|(_, change)| change.when().next_after(time));
+        let next = next.filter_map(|(_, change)| change.recurrence().next_after(time));
         let next = next.min();
         self.next = next.map(|next| self.cue + next);
     }
@@ -110,7 +110,7 @@ impl Timetable {
 
 #[cfg(test)]
 mod tests {
-    use super::Turn::{Begins, Ends, Reshuffles};
+    use super::ScheduleEvent::{Begins, Ends, Reshuffles};
     use super::*;
     use crate::gate::{PartialShape, PartialWire};
 
@@ -140,16 +140,16 @@ mod tests {
     }
 
     /// (second, number, turn) of every change in the first `until` seconds.
-    fn steps_until(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, Turn)> {
+    fn steps_until(timetable: &mut Timetable, until: i64) -> Vec<(i64, u16, ScheduleEvent)> {
         let end = timetable.cue + secs(until);
-        let mut story = Vec::new();
+        let mut steps = Vec::new();
         while timetable.next().is_some_and(|next| next < end) {
             for step in timetable.apply_due() {
                 let at = (step.at - timetable.cue).nanos() / 1_000_000_000;
-                story.push((at, step.number, step.turn));
+                steps.push((at, step.number, step.event));
             }
         }
-        story
+        steps
     }
 
     #[test]
@@ -160,7 +160,10 @@ mod tests {
             timetable.restart(cue);
             assert_eq!(timetable.next(), Some(cue));
             let steps = steps_until(&mut timetable, 1_000);
-            assert_eq!(steps, [(0, 4, Turn::Begins), (5, 4, Turn::Ends)]);
+            assert_eq!(
+                steps,
+                [(0, 4, ScheduleEvent::Begins), (5, 4, ScheduleEvent::Ends)]
+            );
         }
     }
 
@@ -184,18 +187,18 @@ mod tests {
         );
         let delay = |at| {
             let at = Moment(0) + secs(at);
-            timetable.shape(&Shape::default(), at).wire.delay
+            timetable.shape_at(&Shape::default(), at).wire.delay
         };
         let delays: Vec<i64> = [9, 10, 24, 25, 39, 40, 54, 55, 30_010]
             .into_iter()
             .map(|at| delay(at).nanos() / 1_000_000_000)
             .collect();
         assert_eq!(delays, [0, 2, 2, 0, 0, 2, 2, 0, 2]);
-        assert_eq!(timetable.reshuffles(Moment(0) + secs(60)), 3);
+        assert_eq!(timetable.reshuffle_count(Moment(0) + secs(60)), 3);
     }
 
     #[test]
-    fn of_two_that_hold_the_later_in_the_file_wins() {
+    fn later_entries_override_earlier_active_entries() {
         let changes = vec![
             (0, change(2, 0, None, None)),
             (1, change(3, 10, Some(20), None)),
@@ -204,7 +207,7 @@ mod tests {
         timetable.restart(Moment(0));
         let delay = |at| {
             let at = Moment(0) + secs(at);
-            timetable.shape(&Shape::default(), at).wire.delay
+            timetable.shape_at(&Shape::default(), at).wire.delay
         };
         assert_eq!([5, 15, 20].map(delay), [2, 3, 2].map(secs));
     }

@@ -5,7 +5,7 @@
 
 use neph_model::{BitRate, Span};
 
-use super::codel::{Controller, DequeuedPacket};
+use super::codel::{CoDelState, DequeuedPacket};
 use super::fifo::Fifo;
 use super::shape::{Discipline, QueueLimit, transmission_time};
 use super::{Arrival, Moment};
@@ -14,7 +14,7 @@ use super::{Arrival, Moment};
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
     queue: Fifo,
-    controller: Controller,
+    codel: CoDelState,
     busy_until: Moment,
 }
 
@@ -22,13 +22,13 @@ impl Transmitter {
     pub(super) fn new() -> Self {
         Self {
             queue: Fifo::default(),
-            controller: Controller::default(),
+            codel: CoDelState::default(),
             busy_until: Moment::DISTANT_PAST,
         }
     }
 
     /// When the transmission of the first packet in the queue begins.
-    pub(super) fn next_start(&self) -> Option<Moment> {
+    pub(super) fn next_transmission_start(&self) -> Option<Moment> {
         let first = self.queue.packets.front()?;
         Some(self.busy_until.max(first.at))
     }
@@ -43,13 +43,13 @@ impl Transmitter {
         match limit {
             QueueLimit::Bytes(limit) => {
                 let rate = rate.unwrap_or(BitRate(0));
-                let sending = bits_in(self.busy_until - packet.at, rate) / 8;
-                let waiting = sending + u128::from(self.queue.bytes());
-                waiting + u128::from(packet.length) <= u128::from(limit.0)
+                let unsent = transmitted_bits(self.busy_until - packet.at, rate) / 8;
+                let queued = unsent + u128::from(self.queue.bytes());
+                queued + u128::from(packet.length) <= u128::from(limit.0)
             }
             QueueLimit::Packets(limit) => {
-                let sending = usize::from(self.busy_until > packet.at);
-                u32::try_from(self.queue.packets.len() + sending).unwrap_or(u32::MAX) < limit
+                let unsent = usize::from(self.busy_until > packet.at);
+                u32::try_from(self.queue.packets.len() + unsent).unwrap_or(u32::MAX) < limit
             }
         }
     }
@@ -65,9 +65,7 @@ impl Transmitter {
                 dropped: 0,
                 packet: self.queue.pop(),
             },
-            Discipline::CoDel(requested) => {
-                self.controller.dequeue(&mut self.queue, start, requested)
-            }
+            Discipline::CoDel(parameters) => self.codel.dequeue(&mut self.queue, start, parameters),
         }
     }
 
@@ -83,7 +81,7 @@ impl Transmitter {
     }
 }
 
-fn bits_in(span: Span, rate: BitRate) -> u128 {
+fn transmitted_bits(span: Span, rate: BitRate) -> u128 {
     let nanos = u128::try_from(span.nanos()).unwrap_or(0);
     nanos * u128::from(rate.0) / 1_000_000_000
 }

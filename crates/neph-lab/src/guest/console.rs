@@ -16,7 +16,7 @@ use std::time::Duration;
 use neph_sys::fifo;
 use neph_sys::ppoll::{self, Awaited};
 
-use super::pipes;
+use super::console_pipes;
 use crate::journal;
 
 /// The longest command: the atomic size of a pipe.
@@ -24,9 +24,9 @@ const MAX_COMMAND_LEN: usize = 4096;
 const CHUNK: usize = 64 * 1024;
 /// A guest gets an empty line after this time without output. The interrupt of an empty line may be lost,
 /// too: until a command has started, lines follow at this interval. Later the interval doubles.
-const SILENCE: Duration = Duration::from_secs(1);
+const MIN_WAKE_INTERVAL: Duration = Duration::from_secs(1);
 /// The maximum of these times.
-const LONGEST_SILENCE: Duration = Duration::from_mins(1);
+const MAX_WAKE_INTERVAL: Duration = Duration::from_mins(1);
 /// A guest that has not started a command after this time has failed.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -61,21 +61,21 @@ pub enum ConsoleError {
 
 /// Whether the lab's folder has a guest's console for `site`.
 pub(crate) fn has_console(lab: &str, site: &str) -> bool {
-    pipes(&journal::folder(lab), site)[0].exists()
+    console_pipes(&journal::folder(lab), site)[0].exists()
 }
 
 /// A guest's console, locked against other users.
 #[derive(Debug)]
 pub struct Console {
     site: String,
-    into: File,
-    out: File,
+    input: File,
+    output: File,
 }
 
 impl Console {
     /// Opens the console of `site` in the lab with this `folder`; waits until it is free.
     pub(crate) fn open(folder: &Path, site: &str) -> Result<Self, ConsoleError> {
-        let [into, out] = pipes(folder, site);
+        let [input, output] = console_pipes(folder, site);
         let failed = |source: io::Error| {
             let site = site.to_owned();
             if fifo::is_unread(&source) || source.kind() == io::ErrorKind::NotFound {
@@ -84,12 +84,16 @@ impl Console {
             }
             ConsoleError::Pipe { site, source }
         };
-        let into = fifo::writer(&into).map_err(failed)?;
+        let input = fifo::writer(&input).map_err(failed)?;
         // The guest has both ends open, so this does not block.
-        let out = File::open(out).map_err(failed)?;
-        out.lock().map_err(failed)?;
+        let output = File::open(output).map_err(failed)?;
+        output.lock().map_err(failed)?;
         let site = site.to_owned();
-        Ok(Self { site, into, out })
+        Ok(Self {
+            site,
+            input,
+            output,
+        })
     }
 
     /// Runs a shell line in the guest, writes its output and errors to `reported`, and returns its status.
@@ -97,23 +101,23 @@ impl Console {
     /// # Errors
     /// The guest ended, the line is too long, or `reported` failed.
     pub fn run(&mut self, line: &str, output: &mut dyn Write) -> Result<u8, ConsoleError> {
-        let order = format!("{} {line}\n", std::process::id());
-        if order.len() > MAX_COMMAND_LEN || line.contains('\n') {
+        let command = format!("{} {line}\n", std::process::id());
+        if command.len() > MAX_COMMAND_LEN || line.contains('\n') {
             let site = self.site.clone();
             return Err(ConsoleError::Length { site });
         }
-        let write_result = self.into.write_all(order.as_bytes());
+        let write_result = self.input.write_all(command.as_bytes());
         let outcome = write_result.and_then(|()| {
             let mut received = Vec::new();
             // Output that a killed user left unread precedes it.
-            let sign = format!("{} begin\n", std::process::id());
-            self.until(&sign, &mut received, Some(START_TIMEOUT), None)?;
+            let marker = format!("{} begin\n", std::process::id());
+            self.read_until(&marker, &mut received, Some(START_TIMEOUT), None)?;
             let end = format!("\n{} end ", std::process::id());
-            self.until(&end, &mut received, None, Some(output))?;
+            self.read_until(&end, &mut received, None, Some(output))?;
             let mut status = Vec::new();
             std::mem::swap(&mut status, &mut received);
             while !status.contains(&b'\n') {
-                self.more(&mut status, Some(START_TIMEOUT))?;
+                self.read_more(&mut status, Some(START_TIMEOUT))?;
             }
             let text = String::from_utf8_lossy(&status);
             let number = text.lines().next().and_then(|line| line.parse().ok());
@@ -125,55 +129,58 @@ impl Console {
         })
     }
 
-    /// Reads up to `sign`, and writes what precedes it.
-    fn until(
+    /// Reads up to `marker`, and writes what precedes it.
+    fn read_until(
         &mut self,
-        sign: &str,
+        marker: &str,
         received: &mut Vec<u8>,
-        patience: Option<Duration>,
+        timeout: Option<Duration>,
         mut output: Option<&mut dyn Write>,
     ) -> io::Result<()> {
-        let sign = sign.as_bytes();
+        let marker = marker.as_bytes();
         loop {
-            let index = received.windows(sign.len()).position(|part| part == sign);
+            let index = received
+                .windows(marker.len())
+                .position(|window| window == marker);
             // Keeps bytes that may be the start of the sign.
-            let sure = index.unwrap_or_else(|| (received.len() + 1).saturating_sub(sign.len()));
+            let output_length =
+                index.unwrap_or_else(|| (received.len() + 1).saturating_sub(marker.len()));
             if let Some(output) = &mut output
-                && sure > 0
+                && output_length > 0
             {
-                output.write_all(&received[..sure])?;
+                output.write_all(&received[..output_length])?;
                 output.flush()?;
             }
-            received.drain(..sure + index.map_or(0, |_| sign.len()));
+            received.drain(..output_length + index.map_or(0, |_| marker.len()));
             if index.is_some() {
                 return Ok(());
             }
-            self.more(received, patience)?;
+            self.read_more(received, timeout)?;
         }
     }
 
-    /// Waits for more, at most for `patience`.
-    fn more(&mut self, received: &mut Vec<u8>, patience: Option<Duration>) -> io::Result<()> {
-        let (mut silence, mut waited) = (SILENCE, Duration::ZERO);
+    /// Waits for more, at most for `timeout`.
+    fn read_more(&mut self, received: &mut Vec<u8>, timeout: Option<Duration>) -> io::Result<()> {
+        let (mut wake_interval, mut waited) = (MIN_WAKE_INTERVAL, Duration::ZERO);
         loop {
-            let mut awaited = [Awaited::readable(self.out.as_fd())];
-            ppoll::wait_through(&mut awaited, Some(silence))?;
+            let mut awaited = [Awaited::readable(self.output.as_fd())];
+            ppoll::wait_through(&mut awaited, Some(wake_interval))?;
             if awaited[0].has_something() {
                 break;
             }
-            waited += silence;
-            if patience.is_some_and(|patience| waited >= patience) {
+            waited += wake_interval;
+            if timeout.is_some_and(|timeout| waited >= timeout) {
                 let reason = format!("no output of the guest for {} s", waited.as_secs());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
             }
             // A full pipe contains lines already.
-            let _ = self.into.write(b"\n");
-            if patience.is_none() {
-                silence = (silence * 2).min(LONGEST_SILENCE);
+            let _ = self.input.write(b"\n");
+            if timeout.is_none() {
+                wake_interval = (wake_interval * 2).min(MAX_WAKE_INTERVAL);
             }
         }
         let mut chunk = vec![0; CHUNK];
-        let length = self.out.read(&mut chunk)?;
+        let length = self.output.read(&mut chunk)?;
         if length == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
@@ -194,28 +201,31 @@ mod tests {
 
     use super::*;
 
-    /// A guest that hears nothing until an empty line wakes it, like one that lost an interrupt.
+    /// A guest that reads nothing until an empty line arrives, like one that lost an interrupt.
     #[test]
     fn a_guest_that_lost_an_interrupt_is_woken_by_an_empty_line() {
         let folder = tempfile::tempdir().expect("a folder");
-        let [into, out] = pipes(folder.path(), "guest");
-        let made = process::command("mkfifo").args([&into, &out]).status();
+        let [input, out] = console_pipes(folder.path(), "guest");
+        let made = process::command("mkfifo").args([&input, &out]).status();
         assert!(made.expect("mkfifo").success());
         let open = |path| File::options().read(true).write(true).open(path);
-        let (listener, mut wording) = (open(&into).expect("a pipe"), open(&out).expect("a pipe"));
+        let (guest_input, mut guest_output) =
+            (open(&input).expect("a pipe"), open(&out).expect("a pipe"));
         let guest = thread::spawn(move || {
-            let mut lines = io::BufReader::new(listener).lines().map_while(Result::ok);
-            let order = lines.next().expect("an order");
+            let mut lines = io::BufReader::new(guest_input)
+                .lines()
+                .map_while(Result::ok);
+            let command = lines.next().expect("an order");
             let woken = lines.next().expect("an empty line");
-            let id = order.split(' ').next().expect("a number");
-            write!(wording, "{id} begin\nhi\n{id} end 3\n").expect("it has a reader");
-            (wording, woken)
+            let id = command.split(' ').next().expect("a number");
+            write!(guest_output, "{id} begin\nhi\n{id} end 3\n").expect("it has a reader");
+            (guest_output, woken)
         });
         let mut console = Console::open(folder.path(), "guest").expect("a console");
         let mut output = Vec::new();
         assert_eq!(console.run("echo hi", &mut output).expect("it ran"), 3);
         assert_eq!(output, b"hi");
-        let (_says, woken) = guest.join().expect("it was fine");
+        let (_guest_output, woken) = guest.join().expect("it was fine");
         assert_eq!(woken, "");
     }
 }

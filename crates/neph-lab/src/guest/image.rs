@@ -23,19 +23,19 @@ const CONSOLE: (u32, u32) = (5, 1);
 pub(crate) fn write(path: &Path, script: &str, busybox: &Path) -> io::Result<()> {
     let mut archive = Archive::new(BufWriter::new(File::create(path)?));
     for folder in ["proc", "sys", "tmp"] {
-        archive.folder(folder)?;
+        archive.add_folder(folder)?;
     }
-    archive.device("dev/console", CONSOLE)?;
-    archive.program("init", script.as_bytes())?;
-    archive.program("bin/busybox", &fs::read(busybox)?)?;
+    archive.add_device("dev/console", CONSOLE)?;
+    archive.add_program("init", script.as_bytes())?;
+    archive.add_program("bin/busybox", &fs::read(busybox)?)?;
     let neph = fs::read("/proc/self/exe")?;
     if let Some(loader) = interpreter(&neph) {
-        archive.program(loader, &fs::read(loader)?)?;
+        archive.add_program(loader, &fs::read(loader)?)?;
     }
     for library in libraries(&fs::read_to_string("/proc/self/maps")?) {
-        archive.program(&library, &fs::read(&library)?)?;
+        archive.add_program(&library, &fs::read(&library)?)?;
     }
-    archive.program("bin/neph", loaded(&neph))?;
+    archive.add_program("bin/neph", loaded_part(&neph))?;
     archive.finish()
 }
 
@@ -52,26 +52,26 @@ fn libraries(maps: &str) -> BTreeSet<String> {
 
 /// The needed fields of the program headers: kind, offset and length in the file (elf(5)).
 fn segments(program: &[u8]) -> Vec<(u64, usize, usize)> {
-    let number = |at: usize, size: usize| -> Option<u64> {
+    let integer = |at: usize, size: usize| -> Option<u64> {
         let bytes = program.get(at..at.checked_add(size)?)?;
-        let mut wide = [0; 8];
-        wide[..size].copy_from_slice(bytes);
-        Some(u64::from_le_bytes(wide))
+        let mut padded_bytes = [0; 8];
+        padded_bytes[..size].copy_from_slice(bytes);
+        Some(u64::from_le_bytes(padded_bytes))
     };
-    let read_number = |at: usize, size: usize| usize::try_from(number(at, size)?).ok();
-    let table = (read_number(32, 8), read_number(54, 2), read_number(56, 2));
+    let read_usize = |at: usize, size: usize| usize::try_from(integer(at, size)?).ok();
+    let table = (read_usize(32, 8), read_usize(54, 2), read_usize(56, 2));
     let (Some(first), Some(size), Some(count)) = table else {
         return Vec::new();
     };
-    let of = |header: usize| {
+    let segment_of_header = |header: usize| {
         Some((
-            number(header, 4)?,
-            read_number(header.checked_add(8)?, 8)?,
-            read_number(header.checked_add(32)?, 8)?,
+            integer(header, 4)?,
+            read_usize(header.checked_add(8)?, 8)?,
+            read_usize(header.checked_add(32)?, 8)?,
         ))
     };
     let headers = (0..count).map(|index| first.saturating_add(index * size));
-    headers.filter_map(of).collect()
+    headers.filter_map(segment_of_header).collect()
 }
 
 /// The loader of the program's libraries, if it has one.
@@ -87,9 +87,9 @@ fn interpreter(program: &[u8]) -> Option<&str> {
 }
 
 /// The part of a program that is loaded: the rest is for debuggers, and may be far longer.
-fn loaded(program: &[u8]) -> &[u8] {
-    let ends = segments(program);
-    let ends = ends
+fn loaded_part(program: &[u8]) -> &[u8] {
+    let segments = segments(program);
+    let ends = segments
         .iter()
         .map(|(_, at, length)| at.saturating_add(*length));
     let end = ends.max().filter(|end| *end > 0);
@@ -112,34 +112,34 @@ impl<W: Write> Archive<W> {
         }
     }
 
-    fn program(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let path = self.above(path)?;
-        self.entry(&path, PROGRAM, (0, 0), bytes)
+    fn add_program(&mut self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.create_parents(path)?;
+        self.write_entry(&path, PROGRAM, (0, 0), bytes)
     }
 
-    fn device(&mut self, path: &str, number: (u32, u32)) -> io::Result<()> {
-        let path = self.above(path)?;
-        self.entry(&path, DEVICE, number, &[])
+    fn add_device(&mut self, path: &str, number: (u32, u32)) -> io::Result<()> {
+        let path = self.create_parents(path)?;
+        self.write_entry(&path, DEVICE, number, &[])
     }
 
-    fn folder(&mut self, path: &str) -> io::Result<()> {
+    fn add_folder(&mut self, path: &str) -> io::Result<()> {
         if self.folders.insert(path.to_owned()) {
-            self.entry(path, FOLDER, (0, 0), &[])?;
+            self.write_entry(path, FOLDER, (0, 0), &[])?;
         }
         Ok(())
     }
 
     /// Creates the folders above `path`; returns the path without its first slash.
-    fn above(&mut self, path: &str) -> io::Result<String> {
+    fn create_parents(&mut self, path: &str) -> io::Result<String> {
         let path = path.trim_start_matches('/');
         for (end, _) in path.match_indices('/') {
-            self.folder(&path[..end])?;
+            self.add_folder(&path[..end])?;
         }
         Ok(path.to_owned())
     }
 
     /// A header of 110 characters, the name with a zero byte, the content; each padded to four bytes.
-    fn entry(
+    fn write_entry(
         &mut self,
         name: &str,
         mode: u32,
@@ -170,18 +170,18 @@ impl<W: Write> Archive<W> {
         for field in fields {
             header.push_str(&format!("{field:08X}"));
         }
-        self.padded(format!("{header}{name}\0").as_bytes())?;
-        self.padded(content)
+        self.write_padded(format!("{header}{name}\0").as_bytes())?;
+        self.write_padded(content)
     }
 
-    fn padded(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_padded(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.out.write_all(bytes)?;
-        let more = bytes.len().next_multiple_of(4) - bytes.len();
-        self.out.write_all(&[0; 4][..more])
+        let padding_length = bytes.len().next_multiple_of(4) - bytes.len();
+        self.out.write_all(&[0; 4][..padding_length])
     }
 
     fn finish(mut self) -> io::Result<()> {
-        self.entry("TRAILER!!!", 0, (0, 0), &[])?;
+        self.write_entry("TRAILER!!!", 0, (0, 0), &[])?;
         self.out.flush()
     }
 }
@@ -195,9 +195,9 @@ mod tests {
         let mut bytes = Vec::new();
         let mut archive = Archive::new(&mut bytes);
         archive
-            .program("/usr/lib/a.so.1", b"12345")
+            .add_program("/usr/lib/a.so.1", b"12345")
             .expect("memory");
-        archive.program("usr/lib/b.so.1", b"").expect("memory");
+        archive.add_program("usr/lib/b.so.1", b"").expect("memory");
         archive.finish().expect("memory");
         assert_eq!(bytes.len() % 4, 0);
         let text = String::from_utf8_lossy(&bytes);
@@ -235,9 +235,9 @@ mod tests {
     #[test]
     fn a_program_is_reduced_to_its_loaded_parts() {
         let program = fs::read("/proc/self/exe").expect("this test");
-        let short = loaded(&program);
+        let short = loaded_part(&program);
         assert!(short.len() < program.len() && short.len() > program.len() / 100);
-        assert_eq!(loaded(b"#!/bin/sh\n"), b"#!/bin/sh\n");
+        assert_eq!(loaded_part(b"#!/bin/sh\n"), b"#!/bin/sh\n");
         assert!(interpreter(&program).is_none_or(|path| Path::new(path).exists()));
     }
 }

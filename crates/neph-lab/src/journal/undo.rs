@@ -12,7 +12,7 @@ use super::new_lab_folder::remove_abandoned_folders;
 use super::{
     JOURNAL_FILE, JournalContent, LabObject, REMOVAL_GROUP, UndoTarget, folder, is_current, parse,
 };
-use crate::{end_processes, group, program};
+use crate::{group, namespace_processes, program};
 
 /// Undoes all that `lab` acquired, in reverse order, and removes its journal. No lab is no error. Continues
 /// after errors; then the journal stays, and the first error is returned.
@@ -27,14 +27,14 @@ pub(crate) fn undo(lab: &str, target: UndoTarget<'_>) -> Result<(), UndoError> {
             return match target {
                 UndoTarget::SameJournal(_) => Ok(()),
                 UndoTarget::CurrentLab | UndoTarget::OwnerEnded => {
-                    forget_remains(lab).map_err(failed)
+                    remove_folder_without_journal(lab).map_err(failed)
                 }
             };
         }
         other => other.map_err(failed)?,
     };
-    lock(&file, lab).map_err(failed)?;
-    let content = read(&file).map_err(failed)?;
+    lock_journal(&file, lab).map_err(failed)?;
+    let content = read_content(&file).map_err(failed)?;
     let is_target = match target {
         UndoTarget::CurrentLab => true,
         UndoTarget::SameJournal(journal_identity) => journal_identity.is_current(lab),
@@ -44,28 +44,28 @@ pub(crate) fn undo(lab: &str, target: UndoTarget<'_>) -> Result<(), UndoError> {
         // Another process took it down meanwhile; the name belongs to another lab now.
         return Ok(());
     }
-    for line in &content.unknown {
+    for line in &content.unknown_lines {
         tracing::warn!(
             "the journal of lab {lab} has a line that this version of neph does not know: '{line}'; \
              everything else is taken down: ip netns list shows what is left"
         );
     }
-    let acquired = &content.acquired;
+    let objects = &content.objects;
     // All of them, even after an error.
-    let mut outcomes = vec![end_processes(lab, acquired), remove_links(acquired)];
-    outcomes.extend(acquired.iter().rev().map(remove));
+    let mut outcomes = vec![end_lab_processes(lab, objects), remove_links(objects)];
+    outcomes.extend(objects.iter().rev().map(remove_object));
     outcomes.into_iter().collect::<Result<(), _>>()?;
-    forget(lab).map_err(failed)
+    remove_lab_folder(lab).map_err(failed)
 }
 
 /// Waits until no other process brings the lab up or takes it down.
-fn lock(file: &File, lab: &str) -> io::Result<()> {
+fn lock_journal(file: &File, lab: &str) -> io::Result<()> {
     match file.try_lock() {
         Ok(()) => return Ok(()),
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }
-    let content = read(file)?;
+    let content = read_content(file)?;
     match content.owner {
         Some((pid, _)) if !content.is_complete && content.has_running_owner() => tracing::info!(
             "lab {lab} is just coming up (process {pid}): waiting until that is done or given up"
@@ -76,7 +76,7 @@ fn lock(file: &File, lab: &str) -> io::Result<()> {
 }
 
 /// The current content of the journal.
-fn read(file: &File) -> io::Result<JournalContent> {
+fn read_content(file: &File) -> io::Result<JournalContent> {
     let mut bytes = Vec::new();
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;
@@ -84,8 +84,8 @@ fn read(file: &File) -> io::Result<JournalContent> {
     Ok(parse(&String::from_utf8_lossy(&bytes)))
 }
 
-fn remove(acquired: &LabObject) -> Result<(), UndoError> {
-    match acquired {
+fn remove_object(object: &LabObject) -> Result<(), UndoError> {
+    match object {
         LabObject::Namespace(name) => Ok(netns::remove(name)?),
         LabObject::Group(folder) => group::remove(folder).map_err(|source| UndoError::Group {
             group: folder.clone(),
@@ -97,18 +97,18 @@ fn remove(acquired: &LabObject) -> Result<(), UndoError> {
 }
 
 /// Removes a folder without a journal: a crash between the last two files of a lab.
-fn forget_remains(lab: &str) -> io::Result<()> {
+fn remove_folder_without_journal(lab: &str) -> io::Result<()> {
     remove_folder(&folder(lab), |path| !path.join(JOURNAL_FILE).exists())
 }
 
 /// Removes the folder of a lab, if `is_target` accepts it. Another lab may take the name once the folder is
 /// empty. So files are removed through the open folder, not by name: they cannot belong to the new one.
-fn remove_folder(name: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<()> {
-    let unless_gone = |done: io::Result<()>| match done {
+fn remove_folder(folder: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<()> {
+    let ignore_not_found = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     };
-    let open_folder = match File::open(name) {
+    let open_folder = match File::open(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
@@ -119,52 +119,52 @@ fn remove_folder(name: &Path, is_target: impl Fn(&Path) -> bool) -> io::Result<(
     for entry in fs::read_dir(&opened_path)? {
         let entry = entry?;
         let path = entry.path();
-        unless_gone(if entry.file_type()?.is_dir() {
+        ignore_not_found(if entry.file_type()?.is_dir() {
             fs::remove_dir_all(path)
         } else {
             fs::remove_file(path)
         })?;
     }
-    match fs::remove_dir(name) {
+    match fs::remove_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
             let opened_inode = open_folder
                 .metadata()
                 .map(|metadata| (metadata.dev(), metadata.ino()))?;
-            let now = fs::metadata(name).map(|now| (now.dev(), now.ino()));
-            if now.is_ok_and(|now| now == opened_inode) {
+            let current = fs::metadata(folder).map(|current| (current.dev(), current.ino()));
+            if current.is_ok_and(|current| current == opened_inode) {
                 Err(error)
             } else {
                 Ok(())
             }
         }
-        done => unless_gone(done),
+        result => ignore_not_found(result),
     }
 }
 
-fn end_processes(lab: &str, acquired: &[LabObject]) -> Result<(), UndoError> {
-    let namespaces = acquired.iter().filter_map(|acquired| match acquired {
+fn end_lab_processes(lab: &str, objects: &[LabObject]) -> Result<(), UndoError> {
+    let namespaces = objects.iter().filter_map(|object| match object {
         LabObject::Namespace(name) => Some(name.as_str()),
         _ => None,
     });
     let namespaces: Vec<&str> = namespaces.collect();
-    end_processes::in_namespaces(&namespaces).map_err(|source| UndoError::Processes {
+    namespace_processes::end_in_namespaces(&namespaces).map_err(|source| UndoError::Processes {
         lab: lab.to_owned(),
         source,
     })
 }
 
-fn forget(lab: &str) -> io::Result<()> {
+fn remove_lab_folder(lab: &str) -> io::Result<()> {
     remove_folder(&folder(lab), |_| true)
 }
 
 /// Removes links one namespace at a time. Namespaces do not vanish while an engine of another process holds
 /// them; losing its interfaces ends the engine. All links of a namespace are removed as a group: the kernel
 /// then waits for its readers once (measured: 380 one by one take 7 s, together 0.2 s).
-fn remove_links(acquired: &[LabObject]) -> Result<(), UndoError> {
-    let mut remaining: Vec<(&str, &str)> = acquired
+fn remove_links(objects: &[LabObject]) -> Result<(), UndoError> {
+    let mut remaining: Vec<(&str, &str)> = objects
         .iter()
         .rev()
-        .filter_map(|acquired| match acquired {
+        .filter_map(|object| match object {
             LabObject::Link {
                 namespace,
                 interface,
@@ -234,7 +234,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let name = root.path().join("lab");
         thread::scope(|scope| {
-            let coming = scope.spawn(|| {
+            let creator = scope.spawn(|| {
                 for number in 0..2_000 {
                     let new_folder = root.path().join(format!(".{number}"));
                     fs::create_dir(&new_folder).expect("a folder");
@@ -245,7 +245,7 @@ mod tests {
                     remove_folder(&name, |_| true).expect("removed");
                 }
             });
-            while !coming.is_finished() {
+            while !creator.is_finished() {
                 remove_folder(&name, |path| !path.join(JOURNAL_FILE).exists())
                     .expect("removed or not");
             }

@@ -39,7 +39,7 @@ pub enum LabError {
         "{} is there already, from an earlier lab: name another folder, or move that one away",
         file.display()
     )]
-    Recorded {
+    RecordExists {
         /// The record.
         file: PathBuf,
     },
@@ -54,7 +54,7 @@ pub enum LabError {
     },
     /// A foreign entry in the folder of labs.
     #[error("{} is no lab's: remove it (rm -r '{}')", path.display(), path.display())]
-    NotOurs {
+    ForeignEntry {
         /// The entry.
         path: PathBuf,
     },
@@ -64,7 +64,7 @@ pub enum LabError {
          then {}",
         folder.display()
     )]
-    Unreadable {
+    UnreadableJournal {
         /// The lab.
         lab: String,
         /// The folder of its files.
@@ -89,7 +89,7 @@ pub enum LabError {
     /// A setting was refused.
     #[error(
         "set {setting} to '{value}' in namespace {namespace}: {source}; {}",
-        remedy_of_setting(source)
+        setting_remedy(source)
     )]
     Setting {
         /// The dotted name.
@@ -110,12 +110,12 @@ pub enum LabError {
         site: String,
     },
     /// Guests cannot run here, and the topology does not allow namespaces.
-    #[error("[[guest]] {guests} cannot run here: {why}; {remedy}")]
-    NoGuests {
+    #[error("[[guest]] {guests} cannot run here: {reason}; {remedy}")]
+    UnsupportedGuests {
         /// The name of their table.
         guests: String,
         /// Why not.
-        why: String,
+        reason: String,
         /// The remedy.
         remedy: &'static str,
     },
@@ -146,7 +146,7 @@ pub enum LabError {
     },
     /// A service's log cannot be written.
     #[error("write the log {} of service '{service}': {source}", log.display())]
-    Log {
+    ServiceLog {
         /// The service.
         service: String,
         /// The file.
@@ -156,19 +156,19 @@ pub enum LabError {
     },
     /// A service could not be started.
     #[error("service '{service}': {source}")]
-    NotStarted {
+    ServiceNotStarted {
         /// The service.
         service: String,
         /// The error.
         source: ProgramError,
     },
     /// A service did not become ready, or ended early.
-    #[error("service '{service}' {what}: {log}")]
-    Service {
+    #[error("service '{service}' {problem}: {log}")]
+    ServiceFailed {
         /// The service.
         service: String,
         /// What happened instead.
-        what: String,
+        problem: String,
         /// The last lines of its log, and the file.
         log: String,
     },
@@ -187,10 +187,10 @@ pub enum LabError {
         lab: String,
     },
     /// A thread could not be started.
-    #[error("start the thread of {what}: {source}")]
+    #[error("start the thread of {task}: {source}")]
     Thread {
         /// The name of the link or tunnel, or the task of the thread.
-        what: String,
+        task: String,
         /// The error.
         source: io::Error,
     },
@@ -198,10 +198,10 @@ pub enum LabError {
     #[error(transparent)]
     NetNs(#[from] NetNsError),
     /// This kernel lacks a feature that the topology needs.
-    #[error("{what}; {remedy}")]
-    Lacking {
+    #[error("{problem}; {remedy}")]
+    MissingKernelFeature {
         /// The feature, and where it is needed.
-        what: String,
+        problem: String,
         /// The remedy.
         remedy: String,
     },
@@ -223,7 +223,7 @@ pub enum LabError {
 }
 
 /// The remedy if a setting was refused.
-fn remedy_of_setting(source: &io::Error) -> &'static str {
+fn setting_remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::NotFound => {
             "this kernel has no such setting in a namespace: leave it out, or load the module that \
@@ -240,8 +240,8 @@ mod tests {
 
     #[test]
     fn a_missing_setting_has_the_remedy_to_leave_it_out() {
-        let of = |kind: io::ErrorKind| remedy_of_setting(&kind.into());
-        assert!(of(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
-        assert!(of(io::ErrorKind::InvalidInput).contains("a value that it takes"));
+        let remedy = |kind: io::ErrorKind| setting_remedy(&kind.into());
+        assert!(remedy(io::ErrorKind::NotFound).contains("leave it out, or load the module"));
+        assert!(remedy(io::ErrorKind::InvalidInput).contains("a value that it takes"));
     }
 }

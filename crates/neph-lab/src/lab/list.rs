@@ -16,7 +16,7 @@ pub struct LabListing {
     /// Whether that process still runs. If not, a crash left the lab behind.
     pub is_owner_alive: bool,
     /// Whether it is completely up.
-    pub is_whole: bool,
+    pub is_complete: bool,
     /// Whether that process exists for the lab only.
     pub has_keeper: bool,
     /// The namespaces of its sites.
@@ -37,25 +37,25 @@ pub struct LabListings {
     /// All labs, by name.
     pub labs: Vec<LabListing>,
     /// What is wrong with each entry that is no lab, or is unreadable.
-    pub others: Vec<LabError>,
+    pub errors: Vec<LabError>,
 }
 
 /// Every entry: a faulty one hides no lab.
 pub(super) fn list_all() -> Result<LabListings, LabError> {
-    let entries = journal::entries().map_err(|source| UndoError::Journal {
+    let entries = journal::lab_entries().map_err(|source| UndoError::Journal {
         lab: "(all)".to_owned(),
         source,
     })?;
     let mut listings = LabListings::default();
     for entry in entries {
         match entry.to_str().filter(|name| check_name(name).is_ok()) {
-            None => listings.others.push(LabError::NotOurs {
+            None => listings.errors.push(LabError::ForeignEntry {
                 path: journal::folder(&entry.to_string_lossy()),
             }),
             Some(name) => match list_one(name) {
                 Ok(Some(lab)) => listings.labs.push(lab),
                 Ok(None) => {}
-                Err(error) => listings.others.push(error),
+                Err(error) => listings.errors.push(error),
             },
         }
     }
@@ -65,18 +65,18 @@ pub(super) fn list_all() -> Result<LabListings, LabError> {
 /// The lab called `name`; ignores other entries.
 pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
     let folder = journal::folder(name);
-    let Ok(about) = folder.symlink_metadata() else {
+    let Ok(metadata) = folder.symlink_metadata() else {
         // It may have been removed just now: anyone may read an existing one.
         return Ok(None);
     };
-    if !about.is_dir() {
-        return Err(LabError::NotOurs { path: folder });
+    if !metadata.is_dir() {
+        return Err(LabError::ForeignEntry { path: folder });
     }
     let content = journal::read_journal(name).map_err(|source| match source.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: source.into(),
         },
-        _ => LabError::Unreadable {
+        _ => LabError::UnreadableJournal {
             lab: name.to_owned(),
             folder,
             source,
@@ -85,16 +85,16 @@ pub(super) fn list_one(name: &str) -> Result<Option<LabListing>, LabError> {
     let is_owner_alive = content.has_running_owner();
     let wire = namespace_name(name, up::WIRE);
     let namespaces = content
-        .acquired
+        .objects
         .into_iter()
-        .filter_map(|acquired| match acquired {
+        .filter_map(|object| match object {
             LabObject::Namespace(namespace) if namespace != wire => Some(namespace),
             _ => None,
         });
     Ok(Some(LabListing {
         namespaces: namespaces.collect(),
         fingerprint: content.fingerprint,
-        is_whole: content.is_complete,
+        is_complete: content.is_complete,
         has_keeper: content.has_keeper,
         owner: content.owner.map(|(pid, _)| pid),
         is_owner_alive,

@@ -23,7 +23,7 @@ impl ReadyMessage {
     pub(super) fn wait(self) -> Result<(), LabError> {
         let Self { name, receiver } = self;
         receiver.recv().map_err(|_| LabError::Thread {
-            what: name,
+            task: name,
             source: io::Error::other("it ended before it was ready"),
         })?
     }
@@ -39,14 +39,14 @@ pub(super) fn start<W, T: Send + 'static>(
     let namespace = NetNs::open(namespace.name())?;
     let (report, receiver) = mpsc::channel();
     let work = move |stop: &PipeReader| {
-        let opened = netns::enter(&namespace)
+        let resource = netns::enter(&namespace)
             .map_err(LabError::from)
             .and_then(|()| open());
         // There is no receiver only if the starter has ended, and its pipe with it.
-        match opened {
-            Ok(opened) => {
+        match resource {
+            Ok(resource) => {
                 let _ = report.send(Ok(()));
-                Some(run(opened, stop))
+                Some(run(resource, stop))
             }
             Err(error) => {
                 let _ = report.send(Err(error));
@@ -55,7 +55,7 @@ pub(super) fn start<W, T: Send + 'static>(
         }
     };
     let worker = Worker::start(name, work).map_err(|source| LabError::Thread {
-        what: name.to_owned(),
+        task: name.to_owned(),
         source,
     })?;
     let name = name.to_owned();

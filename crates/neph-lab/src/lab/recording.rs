@@ -23,12 +23,12 @@ impl Recording {
     /// Checks that none of the files for `topology` exists.
     ///
     /// # Errors
-    /// [`LabError::Recorded`] with the first existing file.
+    /// [`LabError::RecordExists`] with the first existing file.
     pub fn check(&self, topology: &Topology) -> Result<(), LabError> {
         let links = topology.links.iter().map(|link| self.file(&link.name));
-        let mut files = links.chain([self.folder.join(rerouting::RECORD)]);
+        let mut files = links.chain([self.folder.join(rerouting::RECORD_FILE_NAME)]);
         match files.find(|file| file.symlink_metadata().is_ok()) {
-            Some(file) => Err(LabError::Recorded { file }),
+            Some(file) => Err(LabError::RecordExists { file }),
             None => Ok(()),
         }
     }

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::LabError;
 use super::worker::Worker;
 use crate::cue::Cue;
-use crate::gate::{Moment, Turn};
+use crate::gate::{Moment, ScheduleEvent};
 use crate::plan::Plan;
 use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
 use routers::{RouterState, Routers};
@@ -31,7 +31,7 @@ use routers::{RouterState, Routers};
 /// Longest sleep of the thread: it notices a new cue after this.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The record's name; no link can have it.
-pub(super) const RECORD: &str = "routes_.truth";
+pub(super) const RECORD_FILE_NAME: &str = "routes_.truth";
 const NOT_YET: i64 = i64::MIN;
 
 /// What a scheduled change at a router did since the last cue.
@@ -81,15 +81,15 @@ impl Default for RerouteCounters {
 
 impl RerouteHandle {
     pub(super) fn status(&self) -> RerouteStatus {
-        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let last = self.counters.last.load(Ordering::Relaxed);
         RerouteStatus {
             site: self.site.clone(),
             link: self.link.clone(),
-            holds: count(&self.counters.times) > count(&self.counters.ended),
-            times: count(&self.counters.times),
+            holds: load(&self.counters.times) > load(&self.counters.ended),
+            times: load(&self.counters.times),
             last_ns: (last != NOT_YET).then_some(last),
-            refused: count(&self.counters.refused),
+            refused: load(&self.counters.refused),
         }
     }
 
@@ -119,13 +119,13 @@ impl Rerouting {
         if plan.topology.reroutes.is_empty() {
             return Ok(None);
         }
-        let routers = Routers::of(plan.topology, &plan.sites);
-        let opened = record.map(|(folder, truth_thread)| {
-            let file = folder.join(RECORD);
-            let opened = truth_thread.open(&file, "routes", NonZeroU32::MIN);
-            opened.map_err(|source| LabError::File { file, source })
+        let routers = Routers::from_topology(plan.topology, &plan.sites);
+        let recorder_result = record.map(|(folder, truth_thread)| {
+            let file = folder.join(RECORD_FILE_NAME);
+            let recorder_result = truth_thread.open(&file, "routes", NonZeroU32::MIN);
+            recorder_result.map_err(|source| LabError::File { file, source })
         });
-        let (recorder, writer) = opened.transpose()?.unzip();
+        let (recorder, writer) = recorder_result.transpose()?.unzip();
         let names = routers.names.iter().cloned();
         let handles = names.map(|(site, link)| RerouteHandle {
             site,
@@ -139,11 +139,11 @@ impl Rerouting {
             handles: handles.clone(),
             recorder,
             cue: None,
-            until: Span::ZERO,
+            applied_until: Span::ZERO,
         };
-        let work = move |stop: &PipeReader| route_changer.work(&cue, stop);
+        let work = move |stop: &PipeReader| route_changer.run(&cue, stop);
         let worker = Worker::start("lab-routes", work).map_err(|source| LabError::Thread {
-            what: "changing routes".to_owned(),
+            task: "changing routes".to_owned(),
             source,
         })?;
         Ok(Some(Self {
@@ -176,18 +176,18 @@ struct RouteChanger {
     /// The last cue that was applied.
     cue: Option<Moment>,
     /// The time after the cue up to which everything is done.
-    until: Span,
+    applied_until: Span,
 }
 
 impl RouteChanger {
-    fn work(mut self, cue: &Cue, stop: &PipeReader) {
+    fn run(mut self, cue: &Cue, stop: &PipeReader) {
         loop {
             self.apply_cue(cue.last());
-            let patience = self
-                .step()
+            let timeout = self
+                .apply_due()
                 .map_or(POLL_INTERVAL, |left| left.min(POLL_INTERVAL));
             let mut awaited = [Awaited::readable(stop.as_fd())];
-            if ppoll::wait(&mut awaited, Some(patience)).is_err() || awaited[0].is_gone() {
+            if ppoll::wait(&mut awaited, Some(timeout)).is_err() || awaited[0].is_gone() {
                 return;
             }
         }
@@ -199,23 +199,23 @@ impl RouteChanger {
         };
         self.cue = cue;
         // Changes at the cue itself are still due.
-        self.until = Span::from_nanos(-1);
+        self.applied_until = Span::from_nanos(-1);
         self.handles.iter().for_each(RerouteHandle::reset);
         let at = at.0 + clock::pair().offset();
         self.write_record(Record::Cue { at });
-        self.apply_state(self.until);
+        self.apply_state(self.applied_until);
     }
 
     /// Applies what is due; returns the time until the next change.
-    fn step(&mut self) -> Option<Duration> {
+    fn apply_due(&mut self) -> Option<Duration> {
         let cue = self.cue?;
         let now = Moment(clock::raw().0) - cue;
-        let turns = self.routers.turns(self.until, now);
-        if !turns.is_empty() {
+        let events = self.routers.events(self.applied_until, now);
+        if !events.is_empty() {
             let refused = self.apply_state(now);
-            self.report(&turns, cue, &refused);
+            self.report(&events, cue, &refused);
         }
-        self.until = now;
+        self.applied_until = now;
         let next = self.routers.next_after(now)?;
         Some((next - (Moment(clock::raw().0) - cue)).to_duration())
     }
@@ -223,29 +223,29 @@ impl RouteChanger {
     /// Brings each router into its state at `time` after the cue; returns the sites that refused.
     fn apply_state(&mut self, time: Span) -> Vec<usize> {
         let mut refused = Vec::new();
-        for router in &self.routers.list {
+        for router in &self.routers.routers {
             let state = self.routers.state_at(router.site, time);
-            let before = self.states.entry(router.site).or_default();
-            if let Err(error) = router.change(before, &state) {
+            let current = self.states.entry(router.site).or_default();
+            if let Err(error) = router.apply_state(current, &state) {
                 tracing::warn!("routes stay as they are: {error}");
                 refused.push(router.site);
                 continue;
             }
-            *before = state;
+            *current = state;
         }
         refused
     }
 
-    fn report(&self, turns: &[(usize, Turn)], cue: Moment, refused: &[usize]) {
+    fn report(&self, events: &[(usize, ScheduleEvent)], cue: Moment, refused: &[usize]) {
         let (now, offset) = (clock::raw().0, clock::pair().offset());
-        for (number, turn) in turns {
+        for (number, event) in events {
             let counters = &self.handles[*number].counters;
             if refused.contains(&self.routers.reroutes[*number].site) {
                 counters.refused.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            let count = match turn {
-                Turn::Ends => &counters.ended,
+            let count = match event {
+                ScheduleEvent::Ends => &counters.ended,
                 _ => &counters.times,
             };
             count.fetch_add(1, Ordering::Relaxed);
@@ -253,7 +253,7 @@ impl RouteChanger {
             self.write_record(Record::Step {
                 direction: 0,
                 number: u16::try_from(*number).unwrap_or(u16::MAX),
-                turn: *turn,
+                event: *event,
                 at: now + offset,
             });
         }

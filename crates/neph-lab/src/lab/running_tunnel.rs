@@ -31,8 +31,8 @@ impl RunningTunnel {
 
 impl Drop for RunningTunnel {
     fn drop(&mut self) {
-        let ended = self.tunnel.take().and_then(NamespaceWorker::stop);
-        if let Some(Err(error)) = ended {
+        let result = self.tunnel.take().and_then(NamespaceWorker::stop);
+        if let Some(Err(error)) = result {
             tracing::warn!("tunnel {}: {error}", self.interface);
         }
     }

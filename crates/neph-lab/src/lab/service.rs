@@ -28,7 +28,7 @@ use super::LabError;
 use crate::program;
 use crate::topology::{Ready, Service, Site};
 use log::Output;
-use ready::Patience;
+use ready::WaitLimit;
 
 /// The state of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,21 +73,21 @@ impl ServiceHandle {
 }
 
 impl RunningService {
-    /// Starts `service` at `place`, which is at `site`, and waits until it is ready; `folder` is that of the
-    /// lab. Stops waiting when `unwanted` is set.
+    /// Starts `service` at `placement`, which is at `site`, and waits until it is ready; `folder` is that of the
+    /// lab. Stops waiting when `stop_requested` is set.
     pub(super) fn start(
         service: &Service,
         placement: Placement,
         site: &Site,
         folder: &Path,
-        unwanted: &AtomicBool,
+        stop_requested: &AtomicBool,
     ) -> Result<Self, LabError> {
-        let failed = |source| not_run(service, source);
-        let (log, output, writer) = log_of(service, folder)?;
-        let (stopped, stop) = io::pipe().map_err(failed)?;
+        let failed = |source| start_error(service, source);
+        let (log, output, writer) = open_log(service, folder)?;
+        let (stop_reader, stop) = io::pipe().map_err(failed)?;
         let state = Arc::new(Mutex::new(ServiceState::Up));
         let (report, receiver) = std::sync::mpsc::channel();
-        let (spawned_service, observed) = (service.clone(), Arc::clone(&state));
+        let (spawned_service, thread_state) = (service.clone(), Arc::clone(&state));
         let work = move || {
             let spawned = spawn(&spawned_service, &placement, writer);
             match spawned {
@@ -95,7 +95,13 @@ impl RunningService {
                 Ok(child) => {
                     // There is no receiver only if the starter has ended, and its pipe with it.
                     let _ = report.send(Ok(placement));
-                    watch::watch(child, &stopped, spawned_service.grace, output, &observed);
+                    watch::watch(
+                        child,
+                        &stop_reader,
+                        spawned_service.grace,
+                        output,
+                        &thread_state,
+                    );
                 }
             }
         };
@@ -103,8 +109,8 @@ impl RunningService {
             .name(format!("service-{}", service.name))
             .spawn(work)
             .map_err(failed)?;
-        let gone = |_| failed(io::Error::other("its thread ended"));
-        let placement = receiver.recv().map_err(gone)??;
+        let thread_ended = |_| failed(io::Error::other("its thread ended"));
+        let placement = receiver.recv().map_err(thread_ended)??;
         let running = Self {
             name: service.name.clone(),
             site: site.name.clone(),
@@ -115,8 +121,8 @@ impl RunningService {
         };
         let addresses: Vec<IpAddr> = site.addresses().collect();
         let ready = service.ready.as_ref();
-        let patience = ready.map(|ready| (ready, Patience::of(ready, unwanted)));
-        running.await_ready(patience, &placement, &addresses)?;
+        let wait_limit = ready.map(|ready| (ready, WaitLimit::new(ready, stop_requested)));
+        running.wait_until_ready(wait_limit, &placement, &addresses)?;
         Ok(running)
     }
 
@@ -140,60 +146,65 @@ impl RunningService {
     /// Why a service ended early: its status and the last lines of its log.
     pub(super) fn ended_early(&self) -> Option<LabError> {
         match self.state() {
-            ServiceState::Ended(status) if status != Some(0) => Some(self.not_up(match status {
-                Some(status) => format!("ended with status {status}"),
-                None => "was killed".to_owned(),
-            })),
+            ServiceState::Ended(status) if status != Some(0) => {
+                Some(self.not_ready_error(match status {
+                    Some(status) => format!("ended with status {status}"),
+                    None => "was killed".to_owned(),
+                }))
+            }
             _ => None,
         }
     }
 
-    fn await_ready(
+    fn wait_until_ready(
         &self,
-        ready: Option<(&Ready, Patience<'_>)>,
+        ready: Option<(&Ready, WaitLimit<'_>)>,
         placement: &Placement,
         addresses: &[IpAddr],
     ) -> Result<(), LabError> {
-        let Some((ready, patience)) = ready else {
-            self.now_ready();
+        let Some((ready, wait_limit)) = ready else {
+            self.mark_ready();
             return Ok(());
         };
         let is_up = || self.state() == ServiceState::Up;
-        let answered = placement.run(|| ready::ask(&ready.check, addresses, patience, is_up))?;
+        let is_ready = placement
+            .run(|| ready::wait_until_ready(&ready.check, addresses, wait_limit, is_up))?;
         match self.state() {
-            ServiceState::Ended(Some(0)) => Err(self.not_up("ended before it was ready".into())),
+            ServiceState::Ended(Some(0)) => {
+                Err(self.not_ready_error("ended before it was ready".into()))
+            }
             ServiceState::Ended(_) => Err(self
                 .ended_early()
-                .unwrap_or_else(|| self.not_up("ended".into()))),
-            _ if answered => {
-                self.now_ready();
+                .unwrap_or_else(|| self.not_ready_error("ended".into()))),
+            _ if is_ready => {
+                self.mark_ready();
                 Ok(())
             }
-            _ => Err(self.not_up(format!("was not ready after {}", ready.timeout))),
+            _ => Err(self.not_ready_error(format!("was not ready after {}", ready.timeout))),
         }
     }
 
-    fn now_ready(&self) {
+    fn mark_ready(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if *state == ServiceState::Up {
             *state = ServiceState::Ready;
         }
     }
 
-    fn not_up(&self, message: String) -> LabError {
-        LabError::Service {
+    fn not_ready_error(&self, problem: String) -> LabError {
+        LabError::ServiceFailed {
             service: self.name.clone(),
-            what: message,
+            problem,
             log: log::last_lines(&self.log),
         }
     }
 
     /// Stops it, and waits until it has ended.
     pub(super) fn stop(mut self) {
-        self.stop_now();
+        self.stop_and_join();
     }
 
-    fn stop_now(&mut self) {
+    fn stop_and_join(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take()
             && let Err(panic) = thread.join()
@@ -205,32 +216,32 @@ impl RunningService {
 
 impl Drop for RunningService {
     fn drop(&mut self) {
-        self.stop_now();
+        self.stop_and_join();
     }
 }
 
 /// Where the output of `service` is kept, what forwards it, and where the service writes. In /run, which is
 /// memory, its size is limited; a file of the user has no limit.
-fn log_of(
+fn open_log(
     service: &Service,
     folder: &Path,
 ) -> Result<(PathBuf, Option<Output>, OwnedFd), LabError> {
-    let failed = |log: &Path, source| LabError::Log {
+    let failed = |log: &Path, source| LabError::ServiceLog {
         service: service.name.clone(),
         log: log.to_owned(),
         source,
     };
     if let Some(log) = &service.log {
-        let file = replaced(log).map_err(|source| failed(log, source))?;
+        let file = truncate_file(log).map_err(|source| failed(log, source))?;
         return Ok((log.clone(), None, file.into()));
     }
     let log = folder.join(format!("{}.log", service.name));
-    let (output, writer) = Output::kept_in(&log).map_err(|source| failed(&log, source))?;
+    let (output, writer) = Output::create(&log).map_err(|source| failed(&log, source))?;
     Ok((log, Some(output), writer.into()))
 }
 
 /// The user's file for output, truncated. Symbolic links are not followed, because this may be root.
-fn replaced(log: &Path) -> io::Result<File> {
+fn truncate_file(log: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create(true)
@@ -241,7 +252,7 @@ fn replaced(log: &Path) -> io::Result<File> {
 
 fn spawn(service: &Service, placement: &Placement, output: OwnedFd) -> Result<Child, LabError> {
     placement.enter_namespace()?;
-    let failed = |source| not_run(service, source);
+    let failed = |source| start_error(service, source);
     let mut command = process::command(&service.command[0]);
     command
         .args(&service.command[1..])
@@ -254,8 +265,8 @@ fn spawn(service: &Service, placement: &Placement, output: OwnedFd) -> Result<Ch
     command.spawn().map_err(failed)
 }
 
-fn not_run(service: &Service, source: io::Error) -> LabError {
-    LabError::NotStarted {
+fn start_error(service: &Service, source: io::Error) -> LabError {
+    LabError::ServiceNotStarted {
         service: service.name.clone(),
         source: program::not_run(&service.command[0], source),
     }

@@ -103,7 +103,7 @@ pub struct DirectionCounts {
 }
 
 /// The sources of a status.
-struct Sources {
+struct StatusSources {
     services: Vec<ServiceHandle>,
     traffic: Vec<TrafficHandle>,
     reroutes: Vec<RerouteHandle>,
@@ -121,13 +121,11 @@ impl StatusServer {
             lab: lab.name.clone(),
             source,
         };
-        let listener = UnixListener::bind(socket(&lab.name)).map_err(failed)?;
+        let listener = UnixListener::bind(socket_path(&lab.name)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
-        let sources = Sources::of(lab);
-        let answering = move |stop: &PipeReader| answer(&listener, &sources, stop);
-        Ok(Self(
-            Worker::start("lab-status", answering).map_err(failed)?,
-        ))
+        let sources = StatusSources::from_lab(lab);
+        let work = move |stop: &PipeReader| serve(&listener, &sources, stop);
+        Ok(Self(Worker::start("lab-status", work).map_err(failed)?))
     }
 
     pub(super) fn stop(self) {
@@ -135,7 +133,7 @@ impl StatusServer {
     }
 }
 
-fn answer(listener: &UnixListener, sources: &Sources, stop: &PipeReader) {
+fn serve(listener: &UnixListener, sources: &StatusSources, stop: &PipeReader) {
     loop {
         let mut awaited = [listener.as_fd(), stop.as_fd()].map(Awaited::readable);
         if ppoll::wait(&mut awaited, None).is_err() || awaited[1].is_gone() {
@@ -159,15 +157,20 @@ fn send_status(mut stream: UnixStream, status: &LabStatus) -> io::Result<()> {
     stream.write_all(&serde_json::to_vec(status)?)
 }
 
-impl Sources {
-    fn of(lab: &Lab) -> Self {
+impl StatusSources {
+    fn from_lab(lab: &Lab) -> Self {
         let links = lab.topology.links.iter().enumerate();
         Self {
             services: lab.services.iter().map(RunningService::handle).collect(),
             traffic: lab.traffic.iter().map(RunningTraffic::handle).collect(),
             reroutes: lab.rerouting.iter().flat_map(Rerouting::handles).collect(),
             links: links
-                .map(|(number, link)| (names(&lab.topology, link), lab.counters(number).cloned()))
+                .map(|(number, link)| {
+                    (
+                        link_names(&lab.topology, link),
+                        lab.counters(number).cloned(),
+                    )
+                })
                 .collect(),
         }
     }
@@ -199,7 +202,7 @@ impl Sources {
                     to: to.clone(),
                     counts: counters
                         .as_ref()
-                        .map(|counters| counts(counters, direction)),
+                        .map(|counters| direction_counts(counters, direction)),
                 }
             })
         });
@@ -212,12 +215,12 @@ impl Sources {
     }
 }
 
-fn names(topology: &Topology, link: &Link) -> [String; 3] {
+fn link_names(topology: &Topology, link: &Link) -> [String; 3] {
     let [a, b] = [link.a, link.b].map(|site| topology.sites[site].name.clone());
     [link.name.clone(), a, b]
 }
 
-fn counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
+fn direction_counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
     let (count, scheduling) = (counters.read(direction), counters.scheduling());
     DirectionCounts {
         delivered: count.delivered,
@@ -232,7 +235,7 @@ fn counts(counters: &LinkCounters, direction: Direction) -> DirectionCounts {
 }
 
 /// Asks the process of the lab called `lab`.
-pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
+pub(super) fn request_status(lab: &str) -> Result<LabStatus, LabError> {
     check_name(lab)?;
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => LabError::NotUp {
@@ -243,7 +246,7 @@ pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
             source,
         },
     };
-    let mut stream = UnixStream::connect(socket(lab)).map_err(failed)?;
+    let mut stream = UnixStream::connect(socket_path(lab)).map_err(failed)?;
     stream
         .set_read_timeout(Some(ANSWER_TIMEOUT))
         .map_err(failed)?;
@@ -252,6 +255,6 @@ pub(super) fn ask(lab: &str) -> Result<LabStatus, LabError> {
     serde_json::from_str(&text).map_err(|error| failed(error.into()))
 }
 
-fn socket(lab: &str) -> PathBuf {
+fn socket_path(lab: &str) -> PathBuf {
     journal::folder(lab).join(SOCKET_NAME)
 }

@@ -18,7 +18,7 @@ use neph_sys::{clock, tcp};
 
 use super::LabError;
 use crate::cue::Cue;
-use crate::gate::{Moment, When};
+use crate::gate::{Moment, Recurrence};
 use crate::topology::Traffic;
 
 /// Longest sleep of a thread: it notices a new cue after this.
@@ -30,7 +30,7 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct RunningTraffic {
     handle: TrafficHandle,
-    window: Arc<Window>,
+    schedule: Arc<TransferSchedule>,
     /// Closing it stops both threads.
     stop: Option<PipeWriter>,
     threads: Vec<JoinHandle<()>>,
@@ -41,7 +41,7 @@ pub(super) struct RunningTraffic {
 pub(super) struct TrafficHandle {
     pub(super) name: String,
     received: Arc<AtomicU64>,
-    window: Arc<Window>,
+    schedule: Arc<TransferSchedule>,
 }
 
 impl TrafficHandle {
@@ -52,15 +52,15 @@ impl TrafficHandle {
 
     /// Whether it is on now.
     pub(super) fn is_on(&self) -> bool {
-        matches!(self.window.phase(), Phase::On(_))
+        matches!(self.schedule.phase(), Phase::On(_))
     }
 }
 
-/// The period of a transfer.
+/// The schedule of a transfer.
 #[derive(Debug)]
-struct Window {
+struct TransferSchedule {
     cue: Arc<Cue>,
-    when: When,
+    recurrence: Recurrence,
     stopped: AtomicBool,
 }
 
@@ -75,24 +75,26 @@ enum Phase {
     Off,
 }
 
-fn phase_at(now: Moment, cue: Option<Moment>, when: When) -> Phase {
+fn phase_at(now: Moment, cue: Option<Moment>, recurrence: Recurrence) -> Phase {
     let Some(cue) = cue else { return Phase::Off };
     let since = now - cue;
-    let on_since = when.last_begin(since).filter(|_| when.is_active_at(since));
-    match (on_since, when.next_after(since)) {
+    let on_since = recurrence
+        .last_begin(since)
+        .filter(|_| recurrence.is_active_at(since));
+    match (on_since, recurrence.next_after(since)) {
         (Some(on_since), _) => Phase::On(cue + on_since),
         (None, Some(next)) => Phase::Before(next - since),
         (None, None) => Phase::Off,
     }
 }
 
-impl Window {
+impl TransferSchedule {
     fn phase(&self) -> Phase {
         if self.stopped.load(Ordering::Relaxed) {
             return Phase::Off;
         }
         let now = Moment(clock::raw().0);
-        phase_at(now, self.cue.last(), self.when)
+        phase_at(now, self.cue.last(), self.recurrence)
     }
 }
 
@@ -108,9 +110,9 @@ impl RunningTraffic {
             traffic: traffic.name.clone(),
             source,
         };
-        let window = Arc::new(Window {
+        let schedule = Arc::new(TransferSchedule {
             cue,
-            when: When {
+            recurrence: Recurrence {
                 at: traffic.at,
                 until: Some(traffic.until),
                 every: traffic.every,
@@ -121,28 +123,34 @@ impl RunningTraffic {
         let listener = to.run(|| TcpListener::bind(address))?.map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let target = listener.local_addr().map_err(failed)?;
-        from.run(|| permitted(traffic))?.map_err(failed)?;
-        let (stopped, stop) = io::pipe().map_err(failed)?;
-        let mut flowing = Self {
+        from.run(|| check_congestion_control(traffic))?
+            .map_err(failed)?;
+        let (sender_stop, stop) = io::pipe().map_err(failed)?;
+        let mut running = Self {
             handle: TrafficHandle {
                 name: traffic.name.clone(),
                 received: Arc::clone(&received),
-                window: Arc::clone(&window),
+                schedule: Arc::clone(&schedule),
             },
-            window: Arc::clone(&window),
+            schedule: Arc::clone(&schedule),
             stop: Some(stop),
             threads: Vec::new(),
         };
-        let (thread_window, observed) = (Arc::clone(&window), stopped.try_clone().map_err(failed)?);
-        flowing.thread(to, move || {
-            receive(&listener, &thread_window, &received, &observed);
+        let (receiver_schedule, receiver_stop) = (
+            Arc::clone(&schedule),
+            sender_stop.try_clone().map_err(failed)?,
+        );
+        running.start_thread(to, move || {
+            receive(&listener, &receiver_schedule, &received, &receiver_stop);
         })?;
         let traffic = traffic.clone();
-        flowing.thread(from, move || send(&traffic, target, &window, &stopped))?;
-        Ok(flowing)
+        running.start_thread(from, move || {
+            send(&traffic, target, &schedule, &sender_stop);
+        })?;
+        Ok(running)
     }
 
-    fn thread(
+    fn start_thread(
         &mut self,
         placement: Placement,
         work: impl FnOnce() + Send + 'static,
@@ -152,9 +160,9 @@ impl RunningTraffic {
             .name(format!("traffic-{}", self.handle.name))
             .spawn(move || {
                 let entered = placement.enter().map_err(LabError::from);
-                let is_there = entered.is_ok();
+                let has_entered = entered.is_ok();
                 let _ = report.send(entered);
-                if is_there {
+                if has_entered {
                     work();
                 }
             });
@@ -175,7 +183,7 @@ impl RunningTraffic {
 
 impl Drop for RunningTraffic {
     fn drop(&mut self) {
-        self.window.stopped.store(true, Ordering::Relaxed);
+        self.schedule.stopped.store(true, Ordering::Relaxed);
         drop(self.stop.take());
         for thread in self.threads.drain(..) {
             if let Err(panic) = thread.join() {
@@ -186,7 +194,7 @@ impl Drop for RunningTraffic {
 }
 
 /// Whether this kernel has the requested congestion control.
-fn permitted(traffic: &Traffic) -> io::Result<()> {
+fn check_congestion_control(traffic: &Traffic) -> io::Result<()> {
     let Some(congestion) = &traffic.congestion else {
         return Ok(());
     };
@@ -196,19 +204,21 @@ fn permitted(traffic: &Traffic) -> io::Result<()> {
 }
 
 /// Waits at most this long; false when the lab is taken down.
-fn wait_or_stop(stop: &PipeReader, patience: Duration) -> bool {
+fn sleep_unless_stopped(stop: &PipeReader, timeout: Duration) -> bool {
     let mut awaited = [Awaited::readable(stop.as_fd())];
-    ppoll::wait(&mut awaited, Some(patience)).is_ok() && !awaited[0].is_gone()
+    ppoll::wait(&mut awaited, Some(timeout)).is_ok() && !awaited[0].is_gone()
 }
 
-fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReader) {
+fn send(traffic: &Traffic, target: SocketAddr, schedule: &TransferSchedule, stop: &PipeReader) {
     loop {
-        let patience = match window.phase() {
-            Phase::On(begun) => {
+        let timeout = match schedule.phase() {
+            Phase::On(phase_start) => {
                 thread::scope(|scope| {
                     for _ in 0..traffic.streams {
                         scope.spawn(|| {
-                            stream(traffic, target, || window.phase() == Phase::On(begun));
+                            send_stream(traffic, target, || {
+                                schedule.phase() == Phase::On(phase_start)
+                            });
                         });
                     }
                 });
@@ -217,23 +227,27 @@ fn send(traffic: &Traffic, target: SocketAddr, window: &Window, stop: &PipeReade
             Phase::Before(left) => POLL_INTERVAL.min(left.to_duration()),
             Phase::Off => POLL_INTERVAL,
         };
-        if !wait_or_stop(stop, patience) {
+        if !sleep_unless_stopped(stop, timeout) {
             return;
         }
     }
 }
 
 /// Sends over one connection at a time while the transfer is on; replaces a broken one.
-fn stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
+fn send_stream(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) {
     while is_on() {
         // Retries after network errors: a link may lose everything for some time.
-        if transfer(traffic, target, &is_on).is_err() {
+        if send_over_connection(traffic, target, &is_on).is_err() {
             clock::nap(POLL_INTERVAL);
         }
     }
 }
 
-fn transfer(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) -> io::Result<()> {
+fn send_over_connection(
+    traffic: &Traffic,
+    target: SocketAddr,
+    is_on: impl Fn() -> bool,
+) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&target, Duration::from_secs(1))?;
     if let Some(congestion) = &traffic.congestion {
         tcp::set_congestion_control(stream.as_fd(), congestion)?;
@@ -251,7 +265,7 @@ fn transfer(traffic: &Traffic, target: SocketAddr, is_on: impl Fn() -> bool) -> 
 
 fn receive(
     listener: &TcpListener,
-    window: &Arc<Window>,
+    schedule: &Arc<TransferSchedule>,
     received: &Arc<AtomicU64>,
     stop: &PipeReader,
 ) {
@@ -264,13 +278,13 @@ fn receive(
         let Ok((stream, _)) = listener.accept() else {
             // The client has disconnected, or this process has no free descriptor: the listener would stay
             // readable.
-            wait_or_stop(stop, POLL_INTERVAL);
+            sleep_unless_stopped(stop, POLL_INTERVAL);
             continue;
         };
-        let (window, received) = (Arc::clone(window), Arc::clone(received));
+        let (schedule, received) = (Arc::clone(schedule), Arc::clone(received));
         readers.retain(|reader| !reader.is_finished());
         readers.push(thread::spawn(move || {
-            receive_stream(stream, &window, &received);
+            receive_stream(stream, &schedule, &received);
         }));
     }
     for reader in readers {
@@ -281,8 +295,8 @@ fn receive(
 
 /// Reads until the period is over. A reset then answers later data, so that the sender discards its buffer:
 /// megabytes that would take seconds.
-fn receive_stream(mut stream: TcpStream, window: &Window, received: &AtomicU64) {
-    let Phase::On(begun) = window.phase() else {
+fn receive_stream(mut stream: TcpStream, schedule: &TransferSchedule, received: &AtomicU64) {
+    let Phase::On(phase_start) = schedule.phase() else {
         return;
     };
     let mut chunk = vec![0; CHUNK];
@@ -291,7 +305,7 @@ fn receive_stream(mut stream: TcpStream, window: &Window, received: &AtomicU64) 
     {
         return;
     }
-    while window.phase() == Phase::On(begun) {
+    while schedule.phase() == Phase::On(phase_start) {
         match stream.read(&mut chunk) {
             Ok(0) => return,
             Ok(bytes) => {
@@ -310,28 +324,37 @@ mod tests {
 
     #[test]
     fn a_transfer_is_on_in_its_time_after_each_cue() {
-        let window = When {
+        let recurrence = Recurrence {
             at: Span::from_secs(15),
             until: Some(Span::from_secs(40)),
             every: None,
         };
         let second = |n: i64| Moment(n * 1_000_000_000);
         let cue = Some(second(100));
-        assert_eq!(phase_at(second(5), None, window), Phase::Off);
-        let before = phase_at(second(114), cue, window);
-        assert_eq!(before, Phase::Before(Span::from_secs(1)));
-        assert_eq!(phase_at(second(115), cue, window), Phase::On(second(115)));
-        assert_eq!(phase_at(second(140), cue, window), Phase::Off);
-        let repeated = phase_at(second(140), Some(second(120)), window);
+        assert_eq!(phase_at(second(5), None, recurrence), Phase::Off);
+        let before_start = phase_at(second(114), cue, recurrence);
+        assert_eq!(before_start, Phase::Before(Span::from_secs(1)));
         assert_eq!(
-            repeated,
+            phase_at(second(115), cue, recurrence),
+            Phase::On(second(115))
+        );
+        assert_eq!(phase_at(second(140), cue, recurrence), Phase::Off);
+        let after_second_cue = phase_at(second(140), Some(second(120)), recurrence);
+        assert_eq!(
+            after_second_cue,
             Phase::On(second(135)),
             "another cue, another transfer"
         );
         let every = Some(Span::from_secs(60));
-        let window = When { every, ..window };
-        let left = Phase::Before(Span::from_secs(25));
-        assert_eq!(phase_at(second(150), cue, window), left);
-        assert_eq!(phase_at(second(180), cue, window), Phase::On(second(175)));
+        let recurrence = Recurrence {
+            every,
+            ..recurrence
+        };
+        let remaining = Phase::Before(Span::from_secs(25));
+        assert_eq!(phase_at(second(150), cue, recurrence), remaining);
+        assert_eq!(
+            phase_at(second(180), cue, recurrence),
+            Phase::On(second(175))
+        );
     }
 }

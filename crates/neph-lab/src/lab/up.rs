@@ -10,17 +10,17 @@ use std::sync::atomic::Ordering;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::offload;
 
-use super::carrier::Carrier;
-use super::engines::Engines;
+use super::engine_configs::EngineConfigs;
+use super::kernel_features::add_remedy;
 use super::namespace_worker::ReadyMessage;
-use super::refusal::explain;
 use super::rerouting::Rerouting;
+use super::running_engine::RunningEngine;
 use super::running_tunnel::RunningTunnel;
 use super::service::RunningService;
 use super::status::StatusServer;
 use super::traffic::RunningTraffic;
-use super::wake::Waker;
-use super::{Lab, LabError, Recording, UpOptions, exists, namespace_name};
+use super::wake::CoreWaker;
+use super::{Lab, LabError, Recording, UpOptions, namespace_exists, namespace_name};
 use crate::group::{self, CgroupMounts};
 use crate::guest;
 use crate::journal::{self, Journal, JournalIdentity, LabObject};
@@ -34,9 +34,9 @@ use crate::truth::TruthThread;
 pub(super) const WIRE: &str = "wire";
 
 pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabError> {
-    let journal = Journal::begin(&options.name).map_err(|source| begin_failed(options, source))?;
+    let journal = Journal::begin(&options.name).map_err(|source| journal_error(options, source))?;
     let journal_identity =
-        JournalIdentity::of(&options.name).map_err(|source| begin_failed(options, source))?;
+        JournalIdentity::open(&options.name).map_err(|source| journal_error(options, source))?;
     let mut lab = Lab {
         name: options.name.clone(),
         topology: topology.clone(),
@@ -46,7 +46,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
         services: Vec::new(),
         traffic: Vec::new(),
         rerouting: None,
-        carriers: Vec::new(),
+        engines: Vec::new(),
         tunnels: Vec::new(),
         journal: journal_identity,
         seed: options.seed,
@@ -59,7 +59,7 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
     if check_not_stopped(options).is_err() {
         // Takes down after any error: ctrl-C also reaches the programs that were running.
         lab.down()?;
-        return Err(interrupted(options));
+        return Err(interrupted_error(options));
     }
     result.map(|()| lab)
 }
@@ -67,18 +67,18 @@ pub(super) fn up(topology: &Topology, options: &UpOptions) -> Result<Lab, LabErr
 /// Whether the lab should still come up: checked before every step that takes time.
 fn check_not_stopped(options: &UpOptions) -> Result<(), LabError> {
     if options.stop.load(Ordering::Relaxed) {
-        return Err(interrupted(options));
+        return Err(interrupted_error(options));
     }
     Ok(())
 }
 
-fn interrupted(options: &UpOptions) -> LabError {
+fn interrupted_error(options: &UpOptions) -> LabError {
     LabError::Interrupted {
         lab: options.name.clone(),
     }
 }
 
-fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
+fn journal_error(options: &UpOptions, source: io::Error) -> LabError {
     match source.kind() {
         io::ErrorKind::AlreadyExists => {
             let name = options.name.clone();
@@ -101,42 +101,42 @@ fn begin_failed(options: &UpOptions, source: io::Error) -> LabError {
 }
 
 fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), LabError> {
-    let described = journal.record_description(&lab.topology.fingerprint(), options.keeper);
-    described.map_err(|source| LabError::Journal {
+    let recorded = journal.record_description(&lab.topology.fingerprint(), options.keeper);
+    recorded.map_err(|source| LabError::Journal {
         lab: lab.name.clone(),
         source,
     })?;
     let folder = journal::folder(&lab.name);
-    let (topology, fallback_guests) = guest::settle(&lab.topology, Some(&folder))?;
+    let (topology, fallback_guests) = guest::replace_unsupported(&lab.topology, Some(&folder))?;
     (lab.topology, lab.fallback_guests) = (topology.clone(), fallback_guests);
-    let plan = plan_of(&topology, &lab.name);
+    let plan = make_plan(&topology, &lab.name);
     plan.programs().try_for_each(program::require_program)?;
     plan.static_programs()
         .try_for_each(program::require_static)?;
-    let wire = make_namespace(&lab.name, WIRE, journal)?;
+    let wire = create_namespace(&lab.name, WIRE, journal)?;
     settings::apply(&wire, &plan::WIRE_SETTINGS)?;
     for (index, site) in topology.sites.iter().enumerate() {
         check_not_stopped(options)?;
-        let namespace = make_namespace(&lab.name, &site.name, journal)?;
+        let namespace = create_namespace(&lab.name, &site.name, journal)?;
         settings::apply(&namespace, &plan::settings(&topology, index))?;
-        make_groups(site, &namespace, lab, journal)?;
+        create_groups(site, &namespace, lab, journal)?;
     }
-    note_links(&plan, journal, &lab.name)?;
-    carry_out(&plan.operations(), &plan.folder, options)?;
+    record_links(&plan, journal, &lab.name)?;
+    run_operations(&plan.operations(), &plan.folder, options)?;
     switch_offloads_off(&plan)?;
     let mut ready_messages = Vec::new();
     let truth_thread = options.truth.as_ref().map(start_truth_thread).transpose()?;
-    let engines = Engines {
+    let engine_configs = EngineConfigs {
         topology: &topology,
         options,
         cue: &lab.cue,
         truth_thread: truth_thread.as_ref(),
     };
-    for (number, kind) in plan.kinds.iter().enumerate() {
+    for (link_index, kind) in plan.kinds.iter().enumerate() {
         check_not_stopped(options)?;
-        if let Some(config) = engines.config(*kind, number) {
-            let (carrier, ready_message) = Carrier::start(number, config, &wire)?;
-            lab.carriers.push(carrier);
+        if let Some(config) = engine_configs.config(*kind, link_index) {
+            let (engine, ready_message) = RunningEngine::start(link_index, config, &wire)?;
+            lab.engines.push(engine);
             ready_messages.push(ready_message);
         }
     }
@@ -144,7 +144,7 @@ fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), La
     ready_messages
         .into_iter()
         .try_for_each(ReadyMessage::wait)?;
-    note_groups(&plan, journal, &lab.name)?;
+    record_groups(&plan, journal, &lab.name)?;
     start_tunnels(lab, &plan, options)?;
     start_services(lab, &plan, options)?;
     check_not_stopped(options)?;
@@ -152,7 +152,7 @@ fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), La
     let folder = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let record = folder.zip(truth_thread.as_ref());
     lab.rerouting = Rerouting::start(&plan, lab.shared_cue(), record)?;
-    lab.waker = Some(Waker::start(lab, options.keeper)?);
+    lab.waker = Some(CoreWaker::start(lab, options.keeper)?);
     lab.cue();
     lab.status_server = Some(StatusServer::start(lab)?);
     journal.record_up().map_err(|source| LabError::Journal {
@@ -161,7 +161,7 @@ fn build(lab: &mut Lab, journal: &Journal, options: &UpOptions) -> Result<(), La
     })
 }
 
-fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
+fn make_plan<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
     let namespace_of = |site: &str| namespace_name(lab, site);
     let sites = topology.sites.iter().map(|site| namespace_of(&site.name));
     Plan::new(
@@ -175,9 +175,10 @@ fn plan_of<'t>(topology: &'t Topology, lab: &str) -> Plan<'t> {
 /// Every step of [`up`], in order.
 pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step>, LabError> {
     // Tries nothing; bringing up a lab reports what is impossible.
-    let runnable_topology = guest::settle(topology, None).map(|(topology, _)| topology);
+    let runnable_topology =
+        guest::replace_unsupported(topology, None).map(|(topology, _)| topology);
     let topology = &runnable_topology.unwrap_or_else(|_| topology.clone());
-    let plan = plan_of(topology, &options.name);
+    let plan = make_plan(topology, &options.name);
     let record = options.truth.as_ref().map(|truth| truth.folder.as_path());
     let cgroup_mounts = CgroupMounts::of_host();
     let mut steps = guest::trial_steps(topology, &plan.wire);
@@ -195,23 +196,23 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
     Ok(steps)
 }
 
-fn make_groups(
+fn create_groups(
     site: &Site,
     namespace: &NetNs,
     lab: &Lab,
     journal: &Journal,
 ) -> Result<(), LabError> {
     for group in CgroupMounts::of_host().groups_for(namespace.name(), site)? {
-        note(journal, &lab.name, &LabObject::Group(group.folder.clone()))?;
+        record_object(journal, &lab.name, &LabObject::Group(group.folder.clone()))?;
         group.create(&site.name)?;
     }
     Ok(())
 }
 
-fn note_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
+fn record_groups(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
     for group in plan.groups() {
         for folder in group::folders(group) {
-            note(journal, lab, &LabObject::Group(folder))?;
+            record_object(journal, lab, &LabObject::Group(folder))?;
         }
     }
     Ok(())
@@ -223,7 +224,7 @@ fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<
         let namespace = NetNs::open(&plan.sites[end.site])?;
         lab.tunnels
             .push(RunningTunnel::start(end.config.clone(), &namespace)?);
-        carry_out(&end.afterwards, &plan.folder, options)?;
+        run_operations(&end.afterwards, &plan.folder, options)?;
     }
     Ok(())
 }
@@ -233,7 +234,7 @@ fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result
     for service in plan.services() {
         check_not_stopped(options)?;
         let site = &plan.topology.sites[service.site];
-        let placement = lab.place(&site.name)?;
+        let placement = lab.placement(&site.name)?;
         let running = RunningService::start(service, placement, site, &plan.folder, &options.stop)?;
         lab.services.push(running);
     }
@@ -246,24 +247,25 @@ fn start_services(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result
 fn start_traffic(lab: &mut Lab, topology: &Topology) -> Result<(), LabError> {
     for traffic in &topology.traffic {
         let [from, to] = [traffic.from, traffic.to].map(|site| &topology.sites[site]);
-        let places = [lab.place(&from.name)?, lab.place(&to.name)?];
+        let placements = [lab.placement(&from.name)?, lab.placement(&to.name)?];
         let address = SocketAddr::new(to.v4.address.into(), 0);
-        let running_traffic = RunningTraffic::start(traffic, places, address, lab.shared_cue())?;
+        let running_traffic =
+            RunningTraffic::start(traffic, placements, address, lab.shared_cue())?;
         lab.traffic.push(running_traffic);
     }
     Ok(())
 }
 
-fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
+fn create_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, LabError> {
     let name = namespace_name(lab, site);
     // A foreign one is not listed, or taking this lab down would remove it.
-    if exists(&name) {
+    if namespace_exists(&name) {
         return Err(LabError::NameTaken {
             name,
             state: "a namespace already",
         });
     }
-    note(journal, lab, &LabObject::Namespace(name.clone()))?;
+    record_object(journal, lab, &LabObject::Namespace(name.clone()))?;
     NetNs::create(&name).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => LabError::NotPermitted {
             source: error.into(),
@@ -272,16 +274,16 @@ fn make_namespace(lab: &str, site: &str, journal: &Journal) -> Result<NetNs, Lab
     })
 }
 
-fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
-    for (number, kind) in plan.kinds.iter().enumerate() {
-        let link = &plan.topology.links[number];
-        let ends = match kind.engine_ends(number) {
+fn record_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabError> {
+    for (link_index, kind) in plan.kinds.iter().enumerate() {
+        let link = &plan.topology.links[link_index];
+        let ends = match kind.engine_ends(link_index) {
             Some(ends) => ends.map(|end| (&plan.wire, end)).to_vec(),
             None => vec![(&plan.sites[link.a], link.name.clone())],
         };
         for (namespace, interface) in ends {
             let namespace = namespace.clone();
-            note(
+            record_object(
                 journal,
                 lab,
                 &LabObject::Link {
@@ -294,22 +296,24 @@ fn note_links(plan: &Plan<'_>, journal: &Journal, lab: &str) -> Result<(), LabEr
     Ok(())
 }
 
-fn note(journal: &Journal, lab: &str, acquired: &LabObject) -> Result<(), LabError> {
-    journal
-        .record(acquired)
-        .map_err(|source| LabError::Journal {
-            lab: lab.to_owned(),
-            source,
-        })
+fn record_object(journal: &Journal, lab: &str, object: &LabObject) -> Result<(), LabError> {
+    journal.record(object).map_err(|source| LabError::Journal {
+        lab: lab.to_owned(),
+        source,
+    })
 }
 
 /// Runs operations; consecutive ones in the same namespace share a process.
-fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Result<(), LabError> {
-    let identical = |a: &Operation, b: &Operation| {
-        let batches = matches!(a.program, Program::Ip | Program::Bridge);
-        a.namespace == b.namespace && a.program == b.program && batches
+fn run_operations(
+    operations: &[Operation],
+    folder: &Path,
+    options: &UpOptions,
+) -> Result<(), LabError> {
+    let can_share_process = |a: &Operation, b: &Operation| {
+        let is_batch_program = matches!(a.program, Program::Ip | Program::Bridge);
+        a.namespace == b.namespace && a.program == b.program && is_batch_program
     };
-    for batch in operations.chunk_by(identical) {
+    for batch in operations.chunk_by(can_share_process) {
         check_not_stopped(options)?;
         let first = &batch[0];
         let (namespace, line) = (&first.namespace, &first.line);
@@ -320,9 +324,9 @@ fn carry_out(operations: &[Operation], folder: &Path, options: &UpOptions) -> Re
                 .collect()
         };
         match &first.program {
-            Program::Ip => program::ip_batch(namespace, &lines()).map_err(explain)?,
+            Program::Ip => program::ip_batch(namespace, &lines()).map_err(add_remedy)?,
             Program::Bridge => program::bridge_batch(namespace, &lines())?,
-            Program::Tc => program::tc(namespace, line).map_err(explain)?,
+            Program::Tc => program::tc(namespace, line).map_err(add_remedy)?,
             Program::OpenSsl => program::openssl(namespace, line)?,
             Program::Nft => {
                 netns::with_namespace(&NetNs::open(namespace)?, || program::nft(namespace, line))??;
@@ -354,9 +358,9 @@ fn switch_offloads_off(plan: &Plan<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-fn start_truth_thread(requested: &Recording) -> Result<TruthThread, LabError> {
+fn start_truth_thread(recording: &Recording) -> Result<TruthThread, LabError> {
     TruthThread::start().map_err(|source| LabError::File {
-        file: requested.folder.clone(),
+        file: recording.folder.clone(),
         source,
     })
 }

@@ -26,7 +26,7 @@ const WAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps the cores awake, if permitted: the links report their lateness in any case.
 #[derive(Debug)]
-pub(super) enum Waker {
+pub(super) enum CoreWaker {
     /// As long as it exists.
     Always {
         /// `None` if it is not permitted.
@@ -36,7 +36,7 @@ pub(super) enum Waker {
     WhileForwarding(Worker<()>),
 }
 
-impl Waker {
+impl CoreWaker {
     /// Keeps them awake from now on; `keeper`: whether this process exists for the lab only.
     pub(super) fn start(lab: &Lab, keeper: HasKeeper) -> Result<Self, LabError> {
         let link_numbers = 0..lab.topology.links.len();
@@ -49,10 +49,10 @@ impl Waker {
                 _awake: Awake::keep().ok(),
             });
         };
-        let wakefulness = Wakefulness::begin();
-        let work = move |stop: &PipeReader| watch_links(&links, wakefulness, stop);
+        let awake_request = AwakeRequest::begin();
+        let work = move |stop: &PipeReader| watch_links(&links, awake_request, stop);
         let worker = Worker::start("lab-wake", work).map_err(|source| LabError::Thread {
-            what: "keeping the cores awake".to_owned(),
+            task: "keeping the cores awake".to_owned(),
             source,
         })?;
         Ok(Self::WhileForwarding(worker))
@@ -66,33 +66,33 @@ impl Waker {
 }
 
 /// The request to the kernel, and since when nothing happened.
-struct Wakefulness {
+struct AwakeRequest {
     /// `None` while nothing happens, and if it is not permitted.
     awake: Option<Awake>,
-    last: Stopwatch,
+    last_activity: Stopwatch,
 }
 
-impl Wakefulness {
+impl AwakeRequest {
     fn begin() -> Self {
         Self {
             awake: Awake::keep().ok(),
-            last: Stopwatch::start(),
+            last_activity: Stopwatch::start(),
         }
     }
 
-    fn update(&mut self, has_carried: bool) {
-        if has_carried {
-            self.last = Stopwatch::start();
+    fn update(&mut self, has_forwarded: bool) {
+        if has_forwarded {
+            self.last_activity = Stopwatch::start();
             if self.awake.is_none() {
                 self.awake = Awake::keep().ok();
             }
-        } else if self.last.elapsed() > WAKE_TIMEOUT {
+        } else if self.last_activity.elapsed() > WAKE_TIMEOUT {
             self.awake = None;
         }
     }
 }
 
-fn watch_links(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: &PipeReader) {
+fn watch_links(links: &[Arc<LinkCounters>], mut awake_request: AwakeRequest, stop: &PipeReader) {
     let mut before = packet_count(links);
     loop {
         let mut awaited = [Awaited::readable(stop.as_fd())];
@@ -100,19 +100,19 @@ fn watch_links(links: &[Arc<LinkCounters>], mut wakefulness: Wakefulness, stop: 
             return;
         }
         let now = packet_count(links);
-        wakefulness.update(now != before);
+        awake_request.update(now != before);
         before = now;
     }
 }
 
 /// Packets that the links received so far and delivered, or lost as configured.
 fn packet_count(links: &[Arc<LinkCounters>]) -> u64 {
-    let of = |link: &Arc<LinkCounters>| -> u64 {
+    let link_packet_count = |link: &Arc<LinkCounters>| -> u64 {
         let counts = Direction::BOTH.map(|direction| {
             let count = link.read(direction);
             count.delivered + count.lost + count.lost_in_burst + count.queue_full
         });
         counts.iter().sum()
     };
-    links.iter().map(of).sum()
+    links.iter().map(link_packet_count).sum()
 }

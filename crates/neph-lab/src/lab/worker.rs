@@ -17,10 +17,10 @@ impl<T: Send + 'static> Worker<T> {
         name: &str,
         work: impl FnOnce(&PipeReader) -> T + Send + 'static,
     ) -> io::Result<Self> {
-        let (stopped, stop) = io::pipe()?;
+        let (stop_reader, stop) = io::pipe()?;
         let thread = thread::Builder::new()
             .name(name.to_owned())
-            .spawn(move || work(&stopped))?;
+            .spawn(move || work(&stop_reader))?;
         Ok(Self { stop, thread })
     }
 
@@ -47,7 +47,7 @@ pub(super) struct StoppingWorker<T>(JoinHandle<T>);
 impl<T> StoppingWorker<T> {
     /// Waits until it has stopped and returns its result.
     pub(super) fn wait(self) -> T {
-        let ended = self.0.join();
-        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let result = self.0.join();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }

@@ -63,7 +63,7 @@ impl GuestSettings {
             sites: sites?,
             memory: memory.map_or(MEMORY, |memory| memory.value),
             bandwidth: bandwidth.map(|rate| rate.value),
-            port: port.map_or(guest::PORT, |port| port.value.0),
+            port: port.map_or(guest::DEFAULT_PORT, |port| port.value.0),
             run: run.into_iter().map(|line| line.value).collect(),
         })
     }

@@ -176,7 +176,7 @@ impl<M: Machine> Guests<M> {
         );
         let (image, mebibytes) = (context.own_file("image"), self.settings.memory >> 20);
         let folder = path(context.folder, "");
-        let pipes = guest::pipes(context.folder, site);
+        let pipes = guest::console_pipes(context.folder, site);
         let console = pipes[0].with_extension("").display().to_string();
         let start = Start {
             name: &name,

@@ -5,7 +5,7 @@
 use neph_model::Span;
 
 use super::{LinkKind, LinkPlacement, mac};
-use crate::gate::{Discipline, FULL_FRAME, Jitter, Loss, QueueLimit, Shape, Share, Wire};
+use crate::gate::{Discipline, FULL_FRAME_BYTES, Jitter, Loss, QueueLimit, Shape, Share, Wire};
 use crate::plan::Operation;
 use crate::topology::Link;
 
@@ -84,7 +84,10 @@ fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
     }
     let mut lines = vec![netem];
     let Some(rate) = shape.rate else { return lines };
-    let (rate, bytes) = (rate.bits_per_second(), shape.queue.bytes_of(FULL_FRAME));
+    let (rate, bytes) = (
+        rate.bits_per_second(),
+        shape.queue.bytes_of(FULL_FRAME_BYTES),
+    );
     lines.push(format!(
         "qdisc add dev {interface} parent 1: handle 2: tbf rate {rate}bit burst 1600 limit {}",
         bytes.bytes()
@@ -92,7 +95,7 @@ fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
     let inner = match (shape.discipline, shape.queue) {
         (Discipline::CoDel(requested), queue) => {
             let [target, interval] = [requested.target, requested.interval].map(micros);
-            let frames = u64::from(FULL_FRAME);
+            let frames = u64::from(FULL_FRAME_BYTES);
             let packets = match queue {
                 QueueLimit::Packets(packets) => u64::from(packets),
                 QueueLimit::Bytes(bytes) => bytes.bytes().div_ceil(frames),

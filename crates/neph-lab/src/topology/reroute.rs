@@ -2,7 +2,7 @@
 
 use neph_model::Span;
 
-use crate::gate::When;
+use crate::gate::Recurrence;
 
 /// An entry of what changes at routers: see [`super::Routing::Ecmp`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub enum RerouteAction {
 
 impl Reroute {
     /// Its times.
-    pub(crate) const fn when(&self) -> When {
-        When {
+    pub(crate) const fn recurrence(&self) -> Recurrence {
+        Recurrence {
             at: self.at,
             until: self.until,
             every: self.every,

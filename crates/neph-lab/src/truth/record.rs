@@ -1,14 +1,19 @@
 //! One record of the truth file, and its 56 bytes.
 
 use super::{Identity, RECORD_BYTES, Verdict};
-use crate::gate::Turn;
+use crate::gate::ScheduleEvent;
 
 const KIND_PACKET: u8 = 1;
 const KIND_ANCHOR: u8 = 2;
 const KIND_STEP: u8 = 3;
 const KIND_CUE: u8 = 4;
 
-const TURNS: [Turn; 4] = [Turn::Begins, Turn::Ends, Turn::Reshuffles, Turn::Rebalances];
+const SCHEDULE_EVENTS: [ScheduleEvent; 4] = [
+    ScheduleEvent::Begins,
+    ScheduleEvent::Ends,
+    ScheduleEvent::Reshuffles,
+    ScheduleEvent::Rebalances,
+];
 
 /// A packet on a link: its arrival and its identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +64,7 @@ pub enum Record {
         /// The entry's index in the link's schedule.
         number: u16,
         /// Whether it begins or ends.
-        turn: Turn,
+        event: ScheduleEvent,
         /// When; wall-clock nanoseconds.
         at: i64,
     },
@@ -111,10 +116,10 @@ impl Record {
             Self::Step {
                 direction,
                 number,
-                turn,
+                event,
                 at,
             } => {
-                put(0, &[KIND_STEP, *direction, *turn as u8]);
+                put(0, &[KIND_STEP, *direction, *event as u8]);
                 put(4, &number.to_le_bytes());
                 put(8, &at.to_le_bytes());
             }
@@ -168,7 +173,7 @@ impl Record {
             }),
             KIND_STEP if bytes[1] < 2 => Some(Self::Step {
                 direction: bytes[1],
-                turn: *TURNS.get(usize::from(bytes[2]))?,
+                event: *SCHEDULE_EVENTS.get(usize::from(bytes[2]))?,
                 number: u16::from_le_bytes(take(bytes, 4)),
                 at: time(8),
             }),

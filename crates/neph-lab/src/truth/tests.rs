@@ -4,7 +4,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::gate::Turn;
+use crate::gate::ScheduleEvent;
 
 fn packet(number: i64) -> Record {
     let identity = Identity {
@@ -61,7 +61,7 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
             Record::Step {
                 direction: 1,
                 number: 999,
-                turn: Turn::Reshuffles,
+                event: ScheduleEvent::Reshuffles,
                 at: 4,
             },
         ])

@@ -9,7 +9,7 @@ use neph_sys::ring::{BLOCK_BYTES, PacketRing, RingMode};
 use neph_sys::{clock, netns};
 
 use crate::engine::EngineError;
-use crate::gate::{Flow, flow};
+use crate::gate::{Flow, flow_of_frame};
 use crate::lab::{Lab, LabError};
 use crate::links::mac_bytes;
 
@@ -95,7 +95,7 @@ impl End {
         };
         let sink = UdpSocket::bind(SocketAddr::new(IpAddr::V4(address), 0)).map_err(|source| {
             LabError::Thread {
-                what: link.to_owned(),
+                task: link.to_owned(),
                 source,
             }
         })?;
@@ -113,7 +113,7 @@ impl End {
     /// Sets the source port; returns the flow as a link identifies it.
     pub(super) fn send_from(&mut self, port: u16) -> Option<Flow> {
         self.header[34..36].copy_from_slice(&port.to_be_bytes());
-        flow(&self.header)
+        flow_of_frame(&self.header)
     }
 
     fn port(&self) -> u16 {

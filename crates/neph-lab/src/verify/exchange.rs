@@ -10,7 +10,7 @@ use neph_sys::clock::{self, RawNanos, Spin};
 
 use super::end::{End, PROBE_BYTES};
 use super::max_delay;
-use crate::gate::{ETHERNET, FULL_FRAME, Shape, Wire, transmission_time};
+use crate::gate::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES, Shape, Wire, transmission_time};
 
 /// Duration of a trickle without and with jitter: a distribution needs more packets.
 const TRICKLE: Span = Span::from_millis(600);
@@ -127,7 +127,8 @@ pub(super) fn trickle(
 /// Interval and number of the packets of a trickle.
 fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
     let gap = gap(shapes, wires);
-    let has_jitter = wires.iter().any(|wire| wire.jitter.reach() > Span::ZERO);
+    let mut deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
+    let has_jitter = deviations.any(|deviation| deviation > Span::ZERO);
     let duration = if has_jitter { JITTER_TRICKLE } else { TRICKLE };
     let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
     (gap, count.max(4))
@@ -151,9 +152,8 @@ fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let min = Span::from_micros(if has_loss { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
     let transmitted = slowest(shapes).map(|sent| sent.times(4));
-    let jitter_gaps = wires
-        .iter()
-        .map(|wire| wire.jitter.reach().times(2).min(MAX_TRICKLE_INTERVAL));
+    let deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
+    let jitter_gaps = deviations.map(|span| span.times(2).min(MAX_TRICKLE_INTERVAL));
     let longest = transmitted.into_iter().chain(jitter_gaps).max();
     longest.unwrap_or_default().max(min)
 }
@@ -176,8 +176,8 @@ impl Frames {
     /// `None` without a requested rate, or if the minimum number of frames exceeds the duration of a stream.
     fn of(shape: &Shape) -> Option<Self> {
         let rate = shape.rate?;
-        let bytes = shape.mtu.map_or(FULL_FRAME, |mtu| {
-            (mtu + ETHERNET).clamp(PROBE_BYTES, FULL_FRAME)
+        let bytes = shape.mtu.map_or(FULL_FRAME_BYTES, |mtu| {
+            (mtu + ETHERNET_HEADER_BYTES).clamp(PROBE_BYTES, FULL_FRAME_BYTES)
         });
         let frame = transmission_time(bytes, rate);
         let gap = (frame.nanos() * STREAM_RATE_RATIO.1 / STREAM_RATE_RATIO.0).max(1);

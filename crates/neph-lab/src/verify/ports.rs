@@ -82,7 +82,7 @@ mod tests {
         let ports = first_ports(gate, |port| {
             tries += 1;
             gate.path_of(Some(Flow {
-                number: u64::from(port) << 17,
+                hash: u64::from(port) << 17,
                 protocol: Some(ReservedProtocol::Udp),
             }))
         });

@@ -72,7 +72,7 @@ fn check(
     let frames = arrivals.len().max(1) as f64;
     let span = frames * f64::from(stream.bytes) * 8e9 / configured.0 as f64;
     let slack = TOLERANCE
-        + 2.0 * wire.jitter.reach().nanos() as f64 / span
+        + 2.0 * wire.jitter.max_deviation().nanos() as f64 / span
         + Z99 * (lost * loss::excess(&wire.loss) / frames).sqrt();
     Some(Check {
         expected: configured,
@@ -129,7 +129,7 @@ fn check_queue(
     // The frames may miss the limit by slightly more than their own length.
     let slack = 3 * u64::from(stream.bytes)
         + configured.0 / 50
-        + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.reach());
+        + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.max_deviation());
     Some(Check {
         expected: configured,
         measured,

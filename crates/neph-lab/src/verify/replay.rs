@@ -51,7 +51,7 @@ impl RequestedLink<'_> {
     }
 
     fn pass_through(&self, mut gate: Gate, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
-        gate.cue(Moment(self.cue));
+        gate.apply_cue(Moment(self.cue));
         let mut arrivals = vec![None; departures.len()];
         let mut queued = VecDeque::new();
         for (number, at) in departures.iter().enumerate() {
@@ -67,9 +67,9 @@ impl RequestedLink<'_> {
             }
         }
         while !queued.is_empty()
-            && let Some(turn) = gate.next_turn()
+            && let Some(deadline) = gate.next_deadline()
         {
-            gate.advance(turn);
+            gate.advance(deadline);
             record_decided(&mut gate, &mut queued, &mut arrivals);
         }
         arrivals
@@ -125,7 +125,7 @@ fn record_decided(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut 
 
 fn arrival(outcome: PacketOutcome) -> Option<i64> {
     match outcome {
-        PacketOutcome::Leaves(departure) => Some(departure.due.0),
+        PacketOutcome::Forwarded(departure) => Some(departure.due.0),
         PacketOutcome::Dropped(..) => None,
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
+use neph_lab::{Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, Verdict};
 use neph_sys::deadline::wait_until;
 use neph_sys::netns::with_namespace;
 
@@ -164,14 +164,18 @@ fn assert_recorded_paths(folder: &std::path::Path) {
             "nothing changed at r5"
         );
     }
-    let steps: Vec<(u16, Turn)> = TruthFile::open(&folder.join("routes_.truth"))
+    let steps: Vec<(u16, ScheduleEvent)> = TruthFile::open(&folder.join("routes_.truth"))
         .expect("open")
         .filter_map(|record| match record.expect("fine") {
-            Record::Step { number, turn, .. } => Some((number, turn)),
+            Record::Step { number, event, .. } => Some((number, event)),
             _ => None,
         })
         .collect();
-    let expected = [(0, Turn::Reshuffles), (1, Turn::Begins), (1, Turn::Ends)];
+    let expected = [
+        (0, ScheduleEvent::Reshuffles),
+        (1, ScheduleEvent::Begins),
+        (1, ScheduleEvent::Ends),
+    ];
     assert!(steps.ends_with(&expected), "{steps:?}");
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use neph_lab::{FlowKey, Lab, Record, Recording, TruthFile, Turn, UpOptions, flows_of};
+use neph_lab::{FlowKey, Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, flows_of};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
@@ -125,7 +125,7 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
             Record::Cue { at } => (cue, rounds) = (*at, Vec::new()),
             Record::Step {
                 direction: 0,
-                turn: Turn::Rebalances,
+                event: ScheduleEvent::Rebalances,
                 number: 0,
                 at,
             } => rounds.push(*at),

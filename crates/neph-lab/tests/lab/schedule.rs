@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use neph_lab::{Lab, Record, Recording, TruthFile, Turn, UpOptions, Verdict};
+use neph_lab::{Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, Verdict};
 use neph_sys::deadline::{Deadline, Stopwatch};
 use neph_sys::netns::with_namespace;
 
@@ -145,11 +145,11 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
             Record::Step {
                 direction,
                 number,
-                turn,
+                event,
                 at,
             } => {
                 assert_eq!((direction, number), (0, 0));
-                steps.push((turn, (at - cue + 500_000) / 1_000_000));
+                steps.push((event, (at - cue + 500_000) / 1_000_000));
             }
             Record::Packet {
                 passage,
@@ -171,7 +171,7 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
             _ => {}
         }
     }
-    let turns = [(Turn::Begins, 300), (Turn::Ends, 600)];
+    let turns = [(ScheduleEvent::Begins, 300), (ScheduleEvent::Ends, 600)];
     assert_eq!(steps, [turns, turns].concat());
     assert!(slowed >= 6, "{slowed} packets found the change");
 }

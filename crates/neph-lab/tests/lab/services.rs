@@ -199,7 +199,7 @@ fn everything_at_a_site_has_its_cpus_and_its_share_of_them() {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
     assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
     a_tenth_was_allowed_and_wanted(&name, pid);
-    let placement = lab.place("a").expect("there");
+    let placement = lab.placement("a").expect("there");
     let own = placement.run(|| fs::read_to_string("/proc/thread-self/status").expect("our own"));
     let own = own.expect("threads can be placed where processes can");
     assert!(own.contains("Cpus_allowed_list:\t0\n"), "{own}");

@@ -124,9 +124,9 @@ pub(super) fn select_lab(name: Option<&str>) -> Result<LabListing, Failure> {
     {
         return Ok(lab);
     }
-    let LabListings { mut labs, others } = Lab::list().map_err(failure)?;
+    let LabListings { mut labs, errors } = Lab::list().map_err(failure)?;
     // Only the requested lab matters: problems of others are reported and do not stop the command.
-    super::report_problems(&others);
+    super::report_problems(&errors);
     let names: Vec<String> = labs.iter().map(|lab| lab.name.clone()).collect();
     match (labs.pop(), name) {
         (Some(lab), None) if labs.is_empty() => Ok(lab),
@@ -145,8 +145,8 @@ pub(super) fn select_lab(name: Option<&str>) -> Result<LabListing, Failure> {
 
 /// The message if there is no lab with this name.
 pub(super) fn missing_lab_failure(name: &str) -> Result<Failure, Failure> {
-    let LabListings { labs, others } = Lab::list().map_err(failure)?;
-    super::report_problems(&others);
+    let LabListings { labs, errors } = Lab::list().map_err(failure)?;
+    super::report_problems(&errors);
     let names: Vec<String> = labs.into_iter().map(|lab| lab.name).collect();
     Ok(unknown_lab_failure(name, &names))
 }
@@ -173,5 +173,5 @@ fn placement_of(lab: &LabListing, site: &str) -> Result<Placement, Failure> {
             lab.name
         )));
     }
-    Lab::place_by_name(&lab.name, site).map_err(failure)
+    Lab::placement_by_name(&lab.name, site).map_err(failure)
 }

@@ -105,7 +105,7 @@ fn is_up(name: &str, topology: &Topology) -> Result<bool, Failure> {
              (neph lab down {name}), or choose another --name"
         )));
     }
-    if !lab.is_whole {
+    if !lab.is_complete {
         let owner = lab.owner.unwrap_or_default();
         return Err(Failure::refused(format!(
             "the lab '{name}' is just coming up (process {owner}): wait, or neph lab down {name}"

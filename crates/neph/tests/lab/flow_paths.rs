@@ -157,7 +157,7 @@ fn measure_with_link_records(folder: &Path) {
         ..UpOptions::with_name(&name)
     };
     let lab = setup::bring_up(&topology, &options);
-    let server = lab.place("server").expect("the site is there");
+    let server = lab.placement("server").expect("the site is there");
     let reflector = Reflector::start_in(&ReflectorSpec::at(([0, 0, 0, 0], 8080).into()), &server);
     let (plan, _) = PLAN.split_once("[lab]").expect("its lab");
     fs::write(folder.join("p.toml"), plan).expect("written");

@@ -97,7 +97,7 @@ impl TwoSites {
     }
 
     fn placement(&self, site: &str) -> Placement {
-        self.lab.place(site).expect("the site is there")
+        self.lab.placement(site).expect("the site is there")
     }
 
     /// A reflector at the server, with TLS as well as plain text.

@@ -41,7 +41,7 @@ impl Diamond {
         let topology = Topology::parse(&Source::new("diamond", text)).expect("a good topology");
         let lab = setup::bring_up(&topology, &UpOptions::with_name(name));
         let spec = ReflectorSpec::at(SocketAddr::from(([0, 0, 0, 0], PORT)));
-        let server = lab.place("server").expect("the site is there");
+        let server = lab.placement("server").expect("the site is there");
         let reflector = Reflector::start_in(&spec, &server).expect("the reflector starts");
         lab.cue();
         Self {

@@ -76,7 +76,7 @@ impl RunningLoad {
     ) -> Result<Self, StressError> {
         let process = match Lab::console(lab.name(), &requested.site)? {
             Some(console) => LoadProcess::Guest(Remote::start(console, number, order)?),
-            None => LoadProcess::Here(LocalLoad::start(lab.place(&requested.site)?, order)?),
+            None => LoadProcess::Here(LocalLoad::start(lab.placement(&requested.site)?, order)?),
         };
         let requested = requested.clone();
         Ok(Self {

@@ -3,7 +3,7 @@
 use neph_model::Span;
 use neph_sys::netns::NetNs;
 
-use crate::gate::Turn;
+use crate::gate::ScheduleEvent;
 use crate::lab::LabError;
 use crate::plan::HASH_SEED;
 use crate::plan::routes::{self, Route, Weights};
@@ -14,7 +14,7 @@ use crate::{program, settings};
 #[derive(Clone, Debug)]
 pub(in crate::lab) struct Routers {
     pub(super) reroutes: Vec<Reroute>,
-    pub(super) list: Vec<Router>,
+    pub(super) routers: Vec<Router>,
     /// Names for the status: router and link of each entry.
     pub(super) names: Vec<(String, Option<String>)>,
 }
@@ -37,7 +37,7 @@ pub(super) struct RouterState {
 
 impl Routers {
     /// Of a topology whose sites have these namespaces.
-    pub(in crate::lab) fn of(topology: &Topology, namespaces: &[String]) -> Self {
+    pub(in crate::lab) fn from_topology(topology: &Topology, namespaces: &[String]) -> Self {
         let mut sites: Vec<usize> = topology
             .reroutes
             .iter()
@@ -63,7 +63,7 @@ impl Routers {
         });
         Self {
             reroutes: topology.reroutes.clone(),
-            list: routers.collect(),
+            routers: routers.collect(),
             names: names.collect(),
         }
     }
@@ -72,12 +72,12 @@ impl Routers {
     pub(super) fn state_at(&self, site: usize, time: Span) -> RouterState {
         let mut state = RouterState::default();
         for reroute in self.reroutes.iter().filter(|reroute| reroute.site == site) {
-            let when = reroute.when();
+            let recurrence = reroute.recurrence();
             match reroute.action {
                 RerouteAction::Reshuffle => {
-                    state.reshuffles += u64::try_from(when.begin_count(time)).unwrap_or(0);
+                    state.reshuffles += u64::try_from(recurrence.begin_count(time)).unwrap_or(0);
                 }
-                RerouteAction::Weight { link, weight } if when.is_active_at(time) => {
+                RerouteAction::Weight { link, weight } if recurrence.is_active_at(time) => {
                     state.weights.insert(link, weight);
                 }
                 RerouteAction::Weight { .. } => {}
@@ -87,35 +87,39 @@ impl Routers {
     }
 
     /// The changes after `before`, up to `until` after the cue: entries and their turns.
-    pub(super) fn turns(&self, before: Span, until: Span) -> Vec<(usize, Turn)> {
-        let mut turns = Vec::new();
+    pub(super) fn events(&self, before: Span, until: Span) -> Vec<(usize, ScheduleEvent)> {
+        let mut events = Vec::new();
         for (number, reroute) in self.reroutes.iter().enumerate() {
-            let when = reroute.when();
-            let began = when.begin_count(until) - when.begin_count(before);
-            let ended = when.end_count(until) - when.end_count(before);
-            let turn = match reroute.action {
-                RerouteAction::Reshuffle => Turn::Reshuffles,
-                RerouteAction::Weight { .. } => Turn::Begins,
+            let recurrence = reroute.recurrence();
+            let began = recurrence.begin_count(until) - recurrence.begin_count(before);
+            let ended = recurrence.end_count(until) - recurrence.end_count(before);
+            let event = match reroute.action {
+                RerouteAction::Reshuffle => ScheduleEvent::Reshuffles,
+                RerouteAction::Weight { .. } => ScheduleEvent::Begins,
             };
-            for (turn, times) in [(Turn::Ends, ended), (turn, began)] {
-                turns.extend((0..times).map(|_| (number, turn)));
+            for (event, times) in [(ScheduleEvent::Ends, ended), (event, began)] {
+                events.extend((0..times).map(|_| (number, event)));
             }
         }
-        turns
+        events
     }
 
     /// When the next change after `time` is due.
     pub(super) fn next_after(&self, time: Span) -> Option<Span> {
         let reroutes = self.reroutes.iter();
         reroutes
-            .filter_map(|reroute| reroute.when().next_after(time))
+            .filter_map(|reroute| reroute.recurrence().next_after(time))
             .min()
     }
 }
 
 impl Router {
     /// Changes the router from state `before` to `now`.
-    pub(super) fn change(&self, before: &RouterState, now: &RouterState) -> Result<(), LabError> {
+    pub(super) fn apply_state(
+        &self,
+        before: &RouterState,
+        now: &RouterState,
+    ) -> Result<(), LabError> {
         if now.reshuffles != before.reshuffles {
             let seed = routes::hash_seed(self.site, now.reshuffles).to_string();
             settings::apply(&NetNs::open(&self.namespace)?, &[(HASH_SEED, seed)])?;
@@ -150,19 +154,19 @@ mod tests {
                     reroute = [{site = \"a\", at = \"5s\", every = \"10s\", reshuffle = true}, \
                     {site = \"a\", link = \"a-m\", weight = 0, at = \"10s\", until = \"12s\"}]\n";
         let topology = Topology::parse(&Source::new("diamond", text)).expect("fine");
-        Routers::of(&topology, &["a", "b", "m", "n"].map(str::to_owned))
+        Routers::from_topology(&topology, &["a", "b", "m", "n"].map(str::to_owned))
     }
 
     #[test]
     fn the_routing_state_follows_from_the_time_after_the_cue() {
         let routers = routers();
         let secs = Span::from_secs;
-        let state_of = |at| {
+        let reshuffles_and_weight = |at| {
             let state = routers.state_at(0, secs(at));
             (state.reshuffles, state.weights.get(&0).copied())
         };
         assert_eq!(
-            [4, 5, 10, 12, 15, 25].map(state_of),
+            [4, 5, 10, 12, 15, 25].map(reshuffles_and_weight),
             [
                 (0, None),
                 (1, None),
@@ -172,15 +176,19 @@ mod tests {
                 (3, None)
             ]
         );
-        let turns = routers.turns(secs(4), secs(15));
-        let both = [
-            (0, Turn::Reshuffles),
-            (0, Turn::Reshuffles),
-            (1, Turn::Ends),
-            (1, Turn::Begins),
+        let events = routers.events(secs(4), secs(15));
+        let expected = [
+            (0, ScheduleEvent::Reshuffles),
+            (0, ScheduleEvent::Reshuffles),
+            (1, ScheduleEvent::Ends),
+            (1, ScheduleEvent::Begins),
         ];
-        assert_eq!(turns, both);
+        assert_eq!(events, expected);
         assert_eq!(routers.next_after(secs(10)), Some(secs(12)));
-        assert_eq!(routers.list[0].routes.len(), 1, "only b is reached by both");
+        assert_eq!(
+            routers.routers[0].routes.len(),
+            1,
+            "only b is reached by both"
+        );
     }
 }

@@ -15,9 +15,9 @@ const MAX_FILE_SIZE: u64 = 4 << 20;
 /// Bytes per read: the capacity of the pipe.
 const CHUNK: usize = 64 * 1024;
 /// Number of lines that are reported when a service ended.
-const LAST_LINES: usize = 5;
+const REPORTED_LINES: usize = 5;
 /// Bytes at the end of a log that are searched for these lines.
-const LAST_BYTES: u64 = 64 << 10;
+const SEARCHED_BYTES: u64 = 64 << 10;
 
 /// Forwards a service's output to its log.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Output into `log`, and where the service writes it.
-    pub(super) fn kept_in(log: &Path) -> io::Result<(Self, PipeWriter)> {
+    pub(super) fn create(log: &Path) -> io::Result<(Self, PipeWriter)> {
         let log = Log::begin(log)?;
         let (pipe, writer) = io::pipe()?;
         let output = Self {
@@ -48,7 +48,7 @@ impl Output {
     }
 
     /// Forwards available output, or waits for it; false if no writer is left.
-    pub(super) fn pass_on(&mut self) -> bool {
+    pub(super) fn forward(&mut self) -> bool {
         let length = match self.pipe.read(&mut self.chunk) {
             Ok(0) => return false,
             Ok(length) => length,
@@ -88,7 +88,7 @@ impl Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let more = bytes.len() as u64;
         if self.length + more > MAX_FILE_SIZE {
-            fs::rename(&self.path, before(&self.path))?;
+            fs::rename(&self.path, previous_log(&self.path))?;
             *self = Self::begin(&self.path)?;
         }
         self.length += more;
@@ -97,7 +97,7 @@ impl Log {
 }
 
 /// The file of the previous log.
-fn before(log: &Path) -> PathBuf {
+fn previous_log(log: &Path) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".1");
     name.into()
@@ -105,7 +105,7 @@ fn before(log: &Path) -> PathBuf {
 
 /// The last lines of a log, in one line.
 pub(super) fn last_lines(log: &Path) -> String {
-    let bytes = end_of(log).unwrap_or_default();
+    let bytes = read_last_bytes(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<String> = text
         .lines()
@@ -113,7 +113,7 @@ pub(super) fn last_lines(log: &Path) -> String {
         .filter(|line| !line.is_empty())
         .map(|line| PrintableText::text(line).into())
         .collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let last = &lines[lines.len().saturating_sub(REPORTED_LINES)..];
     match last {
         [] => format!("it wrote nothing ({})", log.display()),
         _ => format!("{} ({})", last.join(" | "), log.display()),
@@ -121,12 +121,12 @@ pub(super) fn last_lines(log: &Path) -> String {
 }
 
 /// The last bytes of a log.
-fn end_of(log: &Path) -> io::Result<Vec<u8>> {
+fn read_last_bytes(log: &Path) -> io::Result<Vec<u8>> {
     let mut file = File::open(log)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(LAST_BYTES)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(SEARCHED_BYTES)))?;
     let mut bytes = Vec::new();
-    file.take(LAST_BYTES).read_to_end(&mut bytes)?;
+    file.take(SEARCHED_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -138,22 +138,22 @@ mod tests {
     fn a_log_keeps_the_latest_output_within_its_limit() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("web.log");
-        let (mut output, mut writer) = Output::kept_in(&path).expect("a log");
+        let (mut output, mut writer) = Output::create(&path).expect("a log");
         let line = vec![b'x'; CHUNK];
         for _ in 0..3 * MAX_FILE_SIZE / CHUNK as u64 {
             writer.write_all(&line).expect("there is room for one");
-            assert!(output.pass_on());
+            assert!(output.forward());
         }
         writer.write_all(b"\nlast \x1b[2Jwords").expect("room");
-        assert!(output.pass_on());
+        assert!(output.forward());
         drop(writer);
-        assert!(!output.pass_on(), "nobody is left");
+        assert!(!output.forward(), "nobody is left");
         assert!(last_lines(&path).starts_with("last \\u001b[2Jwords ("));
-        let [now, earlier] = [path.clone(), before(&path)].map(|file| {
-            let about = fs::metadata(file).expect("there are two");
-            about.len()
+        let [current_length, previous_length] = [path.clone(), previous_log(&path)].map(|file| {
+            let metadata = fs::metadata(file).expect("there are two");
+            metadata.len()
         });
-        assert!(now <= MAX_FILE_SIZE, "{now}");
-        assert_eq!(earlier, MAX_FILE_SIZE);
+        assert!(current_length <= MAX_FILE_SIZE, "{current_length}");
+        assert_eq!(previous_length, MAX_FILE_SIZE);
     }
 }

@@ -21,13 +21,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a service is waited for: its time, and as long as anybody wants the lab.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience<'s> {
+pub(super) struct WaitLimit<'s> {
     deadline: Deadline,
     stop: &'s AtomicBool,
 }
 
-impl<'s> Patience<'s> {
-    pub(super) fn of(ready: &Ready, stop: &'s AtomicBool) -> Self {
+impl<'s> WaitLimit<'s> {
+    pub(super) fn new(ready: &Ready, stop: &'s AtomicBool) -> Self {
         let deadline = Deadline::after(ready.timeout.to_duration());
         Self { deadline, stop }
     }
@@ -39,14 +39,14 @@ impl<'s> Patience<'s> {
 
 /// Asks until the answer is yes, the service has ended or patience is over; in the service's
 /// namespace.
-pub(super) fn ask(
+pub(super) fn wait_until_ready(
     check: &ReadyCheck,
     addresses: &[IpAddr],
-    patience: Patience<'_>,
+    wait_limit: WaitLimit<'_>,
     is_up: impl Fn() -> bool,
 ) -> bool {
-    while is_up() && !patience.is_over() {
-        if answers(check, addresses, patience) {
+    while is_up() && !wait_limit.is_over() {
+        if is_ready(check, addresses, wait_limit) {
             return true;
         }
         clock::nap(CHECK_INTERVAL);
@@ -54,7 +54,7 @@ pub(super) fn ask(
     false
 }
 
-fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> bool {
+fn is_ready(check: &ReadyCheck, addresses: &[IpAddr], wait_limit: WaitLimit<'_>) -> bool {
     match check {
         ReadyCheck::Tcp(port) => {
             let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -63,14 +63,12 @@ fn answers(check: &ReadyCheck, addresses: &[IpAddr], patience: Patience<'_>) -> 
                 TcpStream::connect_timeout(&SocketAddr::new(*ip, *port), ANSWER_TIMEOUT).is_ok()
             })
         }
-        ReadyCheck::Command(command_line) => {
-            is_affirmative(command_line, patience).unwrap_or(false)
-        }
+        ReadyCheck::Command(command_line) => succeeds(command_line, wait_limit).unwrap_or(false),
     }
 }
 
 /// Whether a program ends with status 0 in time; it is killed when patience is over.
-fn is_affirmative(command_line: &[String], patience: Patience<'_>) -> io::Result<bool> {
+fn succeeds(command_line: &[String], wait_limit: WaitLimit<'_>) -> io::Result<bool> {
     let mut command = process::command(&command_line[0]);
     command
         .args(&command_line[1..])
@@ -81,7 +79,7 @@ fn is_affirmative(command_line: &[String], patience: Patience<'_>) -> io::Result
     let mut child = command.spawn()?;
     if let Ok(ended) = process::descriptor(child.id()) {
         let mut awaited = [Awaited::readable(ended.as_fd())];
-        while !awaited[0].is_readable() && !patience.is_over() {
+        while !awaited[0].is_readable() && !wait_limit.is_over() {
             ppoll::wait(&mut awaited, Some(CHECK_INTERVAL))?;
         }
         if !awaited[0].is_readable() {
@@ -103,18 +101,18 @@ mod tests {
     fn an_unready_program_is_waited_for_until_the_lab_is_stopped() {
         let stop = AtomicBool::new(false);
         let deadline = Deadline::after(Duration::from_secs(50));
-        let patience = Patience {
+        let wait_limit = WaitLimit {
             deadline,
             stop: &stop,
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let requested = folder.path().join("asked");
-        let script = format!("touch {}; exec sleep 60", requested.display());
+        let marker_file = folder.path().join("asked");
+        let script = format!("touch {}; exec sleep 60", marker_file.display());
         let check = ReadyCheck::Command(["sh", "-c", &script].map(str::to_owned).to_vec());
         let begun = Stopwatch::start();
         thread::scope(|scope| {
-            let check_thread = scope.spawn(|| ask(&check, &[], patience, || true));
-            let is_asked = wait_until(Duration::from_secs(20), || requested.exists());
+            let check_thread = scope.spawn(|| wait_until_ready(&check, &[], wait_limit, || true));
+            let is_asked = wait_until(Duration::from_secs(20), || marker_file.exists());
             stop.store(true, Ordering::Relaxed);
             assert!(is_asked && !check_thread.join().expect("it ends"));
         });

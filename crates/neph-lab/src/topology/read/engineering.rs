@@ -4,7 +4,7 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, FromNode, Node, choice};
 
 use super::schedule;
-use crate::gate::{Change, ChangeAction, Engineering, Shape, Share};
+use crate::gate::{Change, ChangeAction, Shape, Share, TrafficEngineering};
 use crate::topology::quantity;
 
 /// Beyond this a path would have no room at all.
@@ -62,7 +62,7 @@ pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<
         at: every,
         until: None,
         every: Some(every),
-        action: ChangeAction::Engineer(Engineering {
+        action: ChangeAction::Rebalance(TrafficEngineering {
             demand: demand.map_or(Share::ALL, |demand| demand.value),
             swing: swing.map_or(season.swing, |swing| swing.value),
             preference: preference.map_or(4, |preference| preference.value),
@@ -137,13 +137,13 @@ mod tests {
             (controller.at, controller.every),
             (HIGH.every, Some(HIGH.every))
         );
-        let requested = Engineering {
+        let requested = TrafficEngineering {
             demand: Share::ALL,
             swing: HIGH.swing,
             preference: 4,
             period: Span::from_secs(60),
         };
-        assert_eq!(controller.action, ChangeAction::Engineer(requested));
+        assert_eq!(controller.action, ChangeAction::Rebalance(requested));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::features::{features, wire};
 use super::path::{PathSpec, shared, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
-use crate::gate::{Change, ChangeAction, PartialShape, PartialWire, When};
+use crate::gate::{Change, ChangeAction, PartialShape, PartialWire, Recurrence};
 
 /// The latest time of a change.
 const MAX_CHANGE_TIME: Span = Span::from_secs(30 * 24 * 3600);
@@ -37,7 +37,7 @@ fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<
         _ => Lasting::AWhile,
     };
     when_spec.check(&table, lasting);
-    let When { at, until, every } = when_spec.when();
+    let Recurrence { at, until, every } = when_spec.when();
     table.finish();
     Some(Change {
         direction,
@@ -81,9 +81,9 @@ impl WhenSpec {
         }
     }
 
-    pub(super) fn when(&self) -> When {
+    pub(super) fn when(&self) -> Recurrence {
         let span = |placed: &Option<Spanned<Span>>| placed.as_ref().map(|placed| placed.value);
-        When {
+        Recurrence {
             at: span(&self.at).unwrap_or_default(),
             until: span(&self.until),
             every: span(&self.every),

@@ -92,7 +92,7 @@ fn verify_one(lab: &Lab, guest: &Guest, stop: &Stop) -> Option<GuestCheck> {
             address,
             duration: TRAFFIC_DURATION,
             congestion: None,
-            site: Some(lab.place(host).map_err(|error| error.to_string())?),
+            site: Some(lab.placement(host).map_err(|error| error.to_string())?),
             permit: Permit::ANYTHING,
         };
         let transfer = upload(&spec, stop).map_err(|error| error.to_string())?;

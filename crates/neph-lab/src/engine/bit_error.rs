@@ -4,7 +4,7 @@
 //! front of a switch that calculates a new frame checksum. The Internet checksum detects every single-bit
 //! error.
 
-use crate::gate::ETHERNET;
+use crate::gate::ETHERNET_HEADER_BYTES;
 
 const IPV6_HEADER: usize = 40;
 
@@ -21,7 +21,7 @@ pub(super) fn flip_bit(frame: &mut [u8], draw: u64) -> Option<u16> {
 
 /// The range of bytes that may be hit, without padding.
 fn checksummed_range(frame: &[u8]) -> Option<(usize, usize)> {
-    let ethernet = usize::try_from(ETHERNET).ok()?;
+    let ethernet = usize::try_from(ETHERNET_HEADER_BYTES).ok()?;
     let packet = frame.get(ethernet..)?;
     let length = |at: usize| {
         let bytes = packet.get(at..at + 2)?;
@@ -43,24 +43,24 @@ fn checksummed_range(frame: &[u8]) -> Option<(usize, usize)> {
 mod tests {
     use super::*;
 
-    /// A frame of `length` bytes with a packet whose length field is `printed` bytes.
-    fn frame(kind: [u8; 2], length: usize, (at, printed): (usize, u16)) -> Vec<u8> {
+    /// A frame of `length` bytes with a packet whose length field is `length_field` bytes.
+    fn frame(ethertype: [u8; 2], length: usize, (at, length_field): (usize, u16)) -> Vec<u8> {
         let mut frame = vec![0; length];
-        frame[12..14].copy_from_slice(&kind);
-        frame[14 + at..16 + at].copy_from_slice(&printed.to_be_bytes());
+        frame[12..14].copy_from_slice(&ethertype);
+        frame[14 + at..16 + at].copy_from_slice(&length_field.to_be_bytes());
         frame
     }
 
-    /// The first and the last byte that are ever hit.
-    fn hit(frame: &[u8]) -> Option<(usize, usize)> {
+    /// The first and the last byte that are ever corrupted.
+    fn flipped_bytes(frame: &[u8]) -> Option<(usize, usize)> {
         let mut bytes = (0..20_000).filter_map(|draw| {
-            let mut hit = frame.to_vec();
-            let bit = usize::from(flip_bit(&mut hit, draw)?);
-            let differ: u32 = std::iter::zip(&hit, frame)
+            let mut corrupted = frame.to_vec();
+            let bit = usize::from(flip_bit(&mut corrupted, draw)?);
+            let flipped_count: u32 = std::iter::zip(&corrupted, frame)
                 .map(|(a, b)| (a ^ b).count_ones())
                 .sum();
-            assert_eq!(differ, 1, "one bit");
-            assert_ne!(hit[bit / 8], frame[bit / 8], "and it is the one told");
+            assert_eq!(flipped_count, 1, "one bit");
+            assert_ne!(corrupted[bit / 8], frame[bit / 8], "the returned bit");
             Some(bit / 8)
         });
         let first = bytes.next()?;
@@ -72,12 +72,12 @@ mod tests {
     #[test]
     fn only_bytes_covered_by_a_checksum_are_corrupted() {
         let v4 = frame([8, 0], 60, (2, 40));
-        assert_eq!(hit(&v4), Some((14, 53)), "not the padding");
+        assert_eq!(flipped_bytes(&v4), Some((14, 53)), "not the padding");
         let v6 = frame([0x86, 0xdd], 100, (4, 46));
-        assert_eq!(hit(&v6), Some((54, 99)), "not the header");
-        assert_eq!(hit(&frame([8, 6], 42, (2, 0))), Some((14, 41)));
-        let lying = frame([8, 0], 60, (2, 9_000));
-        assert_eq!(hit(&lying), Some((14, 59)));
+        assert_eq!(flipped_bytes(&v6), Some((54, 99)), "not the header");
+        assert_eq!(flipped_bytes(&frame([8, 6], 42, (2, 0))), Some((14, 41)));
+        let oversized_length = frame([8, 0], 60, (2, 9_000));
+        assert_eq!(flipped_bytes(&oversized_length), Some((14, 59)));
     }
 
     #[test]

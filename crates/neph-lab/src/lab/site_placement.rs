@@ -7,13 +7,13 @@ use super::{LabError, check_name, namespace_name};
 use crate::group::CgroupMounts;
 
 /// The place at `site` of the lab called `lab`, which another process may have started.
-pub(super) fn of(lab: &str, site: &str) -> Result<Placement, LabError> {
+pub(super) fn find(lab: &str, site: &str) -> Result<Placement, LabError> {
     check_name(lab)?;
-    let name = namespace_name(lab, site);
-    NetNs::open(&name).map_err(|_| LabError::NoSite {
+    let namespace = namespace_name(lab, site);
+    NetNs::open(&namespace).map_err(|_| LabError::NoSite {
         lab: lab.to_owned(),
         site: site.to_owned(),
     })?;
-    let groups = CgroupMounts::of_host().existing_folders(&name);
-    Ok(Placement::with_name(name).within(groups))
+    let groups = CgroupMounts::of_host().existing_folders(&namespace);
+    Ok(Placement::with_name(namespace).within(groups))
 }

@@ -13,6 +13,6 @@ pub(crate) fn gates_of_link(shapes: &[Shape; 2], schedule: &[Change], seed: u64)
         let changes = changes.filter(|(_, change)| is_affected(change));
         let changes = changes.map(|(number, change)| (number, change.clone()));
         let index = direction.index();
-        Gate::scheduled(shapes[index].clone(), changes.collect(), seeds[index])
+        Gate::with_schedule(shapes[index].clone(), changes.collect(), seeds[index])
     })
 }

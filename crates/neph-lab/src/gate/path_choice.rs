@@ -6,41 +6,46 @@ use super::random::mix_bits;
 use super::shape::Path;
 use super::splitting::Splitting;
 
-/// Number of these paths that [`choose`] may return for a flow of this protocol.
-pub(super) fn open_path_count(protocol: Option<ReservedProtocol>, paths: &[Path]) -> usize {
-    let count_weighted = |reservation: Option<ReservedProtocol>| {
+/// Number of these paths that [`choose_path`] may return for a flow of this protocol.
+pub(super) fn candidate_path_count(protocol: Option<ReservedProtocol>, paths: &[Path]) -> usize {
+    let weighted_path_count = |reservation: Option<ReservedProtocol>| {
         let candidates = paths.iter().filter(|path| path.only == reservation);
         candidates.filter(|path| path.weight > 0).count()
     };
-    let reserved = protocol.map_or(0, |protocol| count_weighted(Some(protocol)));
-    match reserved {
-        0 => count_weighted(None).max(1),
-        reserved => reserved,
+    let reserved_count = protocol.map_or(0, |protocol| weighted_path_count(Some(protocol)));
+    match reserved_count {
+        0 => weighted_path_count(None).max(1),
+        reserved_count => reserved_count,
     }
 }
 
 /// The index of the path that a flow takes, at random by weight. Candidates are the paths reserved for its
 /// protocol if one of them has a weight, else those without a reservation. The first candidate if none has a
 /// weight, and for packets without a flow.
-pub(super) fn choose(flow: Option<Flow>, seed: u64, paths: &[Path], splitting: Splitting) -> usize {
-    let total = |reservation: Option<ReservedProtocol>| -> u64 {
+pub(super) fn choose_path(
+    flow: Option<Flow>,
+    seed: u64,
+    paths: &[Path],
+    splitting: Splitting,
+) -> usize {
+    let total_weight = |reservation: Option<ReservedProtocol>| -> u64 {
         let candidates = paths.iter().filter(|path| path.only == reservation);
         candidates.map(|path| u64::from(path.weight)).sum()
     };
     let protocol = flow.and_then(|flow| flow.protocol);
-    let reservation = protocol.filter(|protocol| total(Some(*protocol)) > 0);
+    let reservation = protocol.filter(|protocol| total_weight(Some(*protocol)) > 0);
     let candidates = (0..)
         .zip(paths)
         .filter(|(_, path)| path.only == reservation);
     let mut candidates = candidates.map(|(index, path)| (index, path.weight));
     let chosen =
-        flow.and_then(|flow| splitting.pick(mix_bits(flow.number ^ seed), candidates.clone()));
+        flow.and_then(|flow| splitting.pick_path(mix_bits(flow.hash ^ seed), candidates.clone()));
     chosen.or_else(|| Some(candidates.next()?.0)).unwrap_or(0)
 }
 
 /// The seed after this many reshuffles.
-pub(super) const fn reshuffled(seed: u64, times: u64) -> u64 {
-    mix_bits(seed.wrapping_add(times.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+pub(super) const fn reshuffled_seed(seed: u64, count: u64) -> u64 {
+    mix_bits(seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
 #[cfg(test)]
@@ -48,7 +53,7 @@ mod tests {
     use super::*;
     use crate::gate::Wire;
     use crate::gate::flow::tests::udp;
-    use crate::gate::flow::{ICMP, ICMP_V6, TCP, flow};
+    use crate::gate::flow::{ICMP, ICMP_V6, TCP, flow_of_frame};
 
     fn paths(weights: &[u32]) -> Vec<Path> {
         let path = |weight: &u32| Path {
@@ -61,39 +66,45 @@ mod tests {
     }
 
     /// Number of UDP flows that take each path, one flow from each port.
-    fn spread(kind: [u8; 2], seed: u64, weights: &[u32]) -> Vec<u32> {
+    fn flow_counts(ethertype: [u8; 2], seed: u64, weights: &[u32]) -> Vec<u32> {
         let paths = paths(weights);
         let mut counts = vec![0; weights.len()];
         for port in 0..=u16::MAX {
-            counts[choose(flow(&udp(kind, port)), seed, &paths, Splitting::Ranges)] += 1;
+            counts[choose_path(
+                flow_of_frame(&udp(ethertype, port)),
+                seed,
+                &paths,
+                Splitting::Ranges,
+            )] += 1;
         }
         counts
     }
 
     #[test]
-    fn flows_spread_by_the_weights() {
-        for kind in [[8, 0], [0x86, 0xdd]] {
+    fn flows_spread_in_proportion_to_the_weights() {
+        for ethertype in [[8, 0], [0x86, 0xdd]] {
             for weights in [&[1, 1][..], &[3, 1], &[1, 2, 5], &[0, 1]] {
-                let total: u32 = weights.iter().sum();
-                for (count, weight) in spread(kind, 99, weights).into_iter().zip(weights) {
-                    let requested = f64::from(*weight) / f64::from(total);
+                let total_weight: u32 = weights.iter().sum();
+                for (count, weight) in flow_counts(ethertype, 99, weights).into_iter().zip(weights)
+                {
+                    let expected = f64::from(*weight) / f64::from(total_weight);
                     let share = f64::from(count) / 65_536.0;
                     // Five standard deviations of the binomial.
-                    assert!((share - requested).abs() <= 0.0098, "{weights:?}: {share}");
+                    assert!((share - expected).abs() <= 0.0098, "{weights:?}: {share}");
                 }
             }
         }
-        assert_eq!(spread([8, 0], 99, &[0, 0]), [65_536, 0]);
-        assert_eq!(spread([8, 6], 99, &[1, 1]), [65_536, 0], "no flow");
+        assert_eq!(flow_counts([8, 0], 99, &[0, 0]), [65_536, 0]);
+        assert_eq!(flow_counts([8, 6], 99, &[1, 1]), [65_536, 0], "no flow");
     }
 
     #[test]
-    fn a_reshuffle_moves_all_but_one_in_as_many_flows_as_there_are_paths() {
+    fn a_reshuffle_moves_one_minus_one_nth_of_the_flows_of_n_equal_paths() {
         for count in [2_u32, 4, 8] {
             let paths = paths(&vec![1; count as usize]);
             let chosen = |times, port| {
-                let flow = flow(&udp([8, 0], port));
-                choose(flow, reshuffled(5, times), &paths, Splitting::Ranges)
+                let flow = flow_of_frame(&udp([8, 0], port));
+                choose_path(flow, reshuffled_seed(5, times), &paths, Splitting::Ranges)
             };
             let ports = 0..=u16::MAX;
             let moved = ports.filter(|port| chosen(0, *port) != chosen(1, *port));
@@ -118,7 +129,7 @@ mod tests {
         let path_of = |paths: &[Path], frame: &[u8]| {
             let seeds = 0..200;
             let chosen_paths =
-                seeds.map(|seed| choose(flow(frame), seed, paths, Splitting::Ranges));
+                seeds.map(|seed| choose_path(flow_of_frame(frame), seed, paths, Splitting::Ranges));
             let chosen_paths: Vec<usize> = chosen_paths.collect();
             assert!(
                 chosen_paths.iter().all(|index| *index == chosen_paths[0]),

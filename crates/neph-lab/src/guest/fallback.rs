@@ -21,16 +21,20 @@ pub struct FallbackGuests {
     /// Their sites.
     pub sites: Vec<String>,
     /// Why they cannot run.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for FallbackGuests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { guests, sites, why } = self;
+        let Self {
+            guests,
+            sites,
+            reason,
+        } = self;
         let sites = sites.join(", ");
         write!(
             f,
-            "guests as namespaces: those of [[guest]] {guests} ({sites}) cannot run here: {why}"
+            "guests as namespaces: those of [[guest]] {guests} ({sites}) cannot run here: {reason}"
         )
     }
 }
@@ -40,41 +44,43 @@ impl fmt::Display for FallbackGuests {
 ///
 /// # Errors
 /// Guests cannot run, and the topology does not allow namespaces.
-pub(crate) fn settle(
+pub(crate) fn replace_unsupported(
     topology: &Topology,
     folder: Option<&Path>,
 ) -> Result<(Topology, Vec<FallbackGuests>), LabError> {
     let mut runnable_topology = topology.clone();
     let mut fallback_guests = Vec::new();
     // Tables with equal needs are tried once.
-    let mut tried: Vec<(String, Option<String>)> = Vec::new();
+    let mut trial_results: Vec<(String, Option<String>)> = Vec::new();
     for fixture in &mut runnable_topology.fixtures {
         let Some(trial) = fixture.build.trial() else {
             continue;
         };
-        let earlier_trial = tried.iter().find(|(line, _)| *line == trial.line);
-        let hindrance = if let Some((_, earlier_hindrance)) = earlier_trial {
-            earlier_hindrance.clone()
+        let earlier_trial = trial_results.iter().find(|(line, _)| *line == trial.line);
+        let unsupported_reason = if let Some((_, earlier_reason)) = earlier_trial {
+            earlier_reason.clone()
         } else {
-            let reason = hindrance(&trial, folder)?;
-            tried.push((trial.line.clone(), reason.clone()));
+            let reason = unsupported_reason(&trial, folder)?;
+            trial_results.push((trial.line.clone(), reason.clone()));
             reason
         };
-        let Some(why) = hindrance else {
+        let Some(reason) = unsupported_reason else {
             continue;
         };
         let name = fixture.name.clone();
-        let instead = trial.instead.map_err(|remedy| LabError::NoGuests {
-            guests: name.clone(),
-            why: why.clone(),
-            remedy,
-        })?;
+        let instead = trial
+            .instead
+            .map_err(|remedy| LabError::UnsupportedGuests {
+                guests: name.clone(),
+                reason: reason.clone(),
+                remedy,
+            })?;
         let sites = instead.pods().into_iter();
         let sites = sites.map(|site| topology.sites[site].name.clone());
         fallback_guests.push(FallbackGuests {
             guests: name,
             sites: sites.collect(),
-            why,
+            reason,
         });
         fixture.build = Arc::clone(&instead);
     }
@@ -82,7 +88,7 @@ pub(crate) fn settle(
 }
 
 /// Why this host cannot run it, if it cannot.
-fn hindrance(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, LabError> {
+fn unsupported_reason(trial: &Trial, folder: Option<&Path>) -> Result<Option<String>, LabError> {
     let programs = trial.programs.iter().copied();
     let static_programs = trial.static_programs.iter().copied();
     let mut checks = programs
@@ -114,28 +120,32 @@ pub(crate) fn trial_steps(topology: &Topology, wire: &str) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    fn why(programs: &[&'static str], line: &str, folder: Option<&Path>) -> Option<String> {
+    fn reason(programs: &[&'static str], line: &str, folder: Option<&Path>) -> Option<String> {
         let trial = Trial {
             programs: programs.to_vec(),
             static_programs: Vec::new(),
             line: line.to_owned(),
             instead: Err("nothing"),
         };
-        hindrance(&trial, folder).expect("a shell")
+        unsupported_reason(&trial, folder).expect("a shell")
     }
 
     #[test]
     fn missing_programs_are_reported_before_a_trial_and_a_trial_by_its_last_line() {
         let folder = tempfile::tempdir().expect("a folder");
-        let at = Some(folder.path());
-        assert_eq!(why(&["sh"], "echo x > tried", at), None);
+        let lab_folder = Some(folder.path());
+        assert_eq!(reason(&["sh"], "echo x > tried", lab_folder), None);
         assert!(folder.path().join("tried").exists(), "in the lab's folder");
-        let message = why(&["sh"], "echo one; echo 'no ptrace'; echo; exit 1", at);
+        let message = reason(
+            &["sh"],
+            "echo one; echo 'no ptrace'; echo; exit 1",
+            lab_folder,
+        );
         assert_eq!(message.as_deref(), Some("no ptrace"));
-        let message = why(&["sh"], "exit 3", at);
+        let message = reason(&["sh"], "exit 3", lab_folder);
         assert_eq!(message.as_deref(), Some("it does not start"));
-        assert_eq!(why(&["sh"], "exit 3", None), None, "nowhere to try it");
-        let message = why(&["no-such-x"], "true", None).expect("no such program");
+        assert_eq!(reason(&["sh"], "exit 3", None), None, "nowhere to try it");
+        let message = reason(&["no-such-x"], "true", None).expect("no such program");
         assert!(message.contains("'no-such-x' is missing"), "{message}");
     }
 }

@@ -9,7 +9,7 @@ use super::LabError;
 const NEEDED_CAPABILITIES: [u32; 3] = [12, 13, 21];
 
 /// Checks that this process has the needed capabilities; succeeds if the kernel does not report them.
-pub(super) fn check() -> Result<(), LabError> {
+pub(super) fn check_capabilities() -> Result<(), LabError> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if has_needed_capabilities(&status).unwrap_or(true) {
         return Ok(());
@@ -38,17 +38,21 @@ mod tests {
 
     #[test]
     fn a_lab_needs_three_capabilities_and_each_of_them() {
-        let has_rights =
+        let has_capabilities =
             |bits: u64| has_needed_capabilities(&format!("Name:\tneph\nCapEff:\t{bits:016x}\n"));
         let mask = NEEDED_CAPABILITIES
             .iter()
             .fold(0, |bits, bit| bits | 1 << bit);
-        assert_eq!(has_rights(mask), Some(true));
-        assert_eq!(has_rights(u64::MAX), Some(true));
+        assert_eq!(has_capabilities(mask), Some(true));
+        assert_eq!(has_capabilities(u64::MAX), Some(true));
         for bit in NEEDED_CAPABILITIES {
-            assert_eq!(has_rights(mask & !(1 << bit)), Some(false), "without {bit}");
+            assert_eq!(
+                has_capabilities(mask & !(1 << bit)),
+                Some(false),
+                "without {bit}"
+            );
         }
-        assert_eq!(has_rights(0), Some(false));
+        assert_eq!(has_capabilities(0), Some(false));
         assert_eq!(has_needed_capabilities("Name:\tneph\n"), None);
     }
 }

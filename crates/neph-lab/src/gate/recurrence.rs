@@ -4,7 +4,7 @@ use neph_model::Span;
 
 /// The times of an entry of a schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct Recurrence {
     /// When it begins, after the cue.
     pub(crate) at: Span,
     /// When it ends, after the cue; for ever if none. Later than [`Self::at`].
@@ -13,7 +13,7 @@ pub(crate) struct When {
     pub(crate) every: Option<Span>,
 }
 
-impl When {
+impl Recurrence {
     /// How often it has begun by `time` after the cue.
     pub(crate) fn begin_count(&self, time: Span) -> i64 {
         self.count(self.at, time)
@@ -69,22 +69,26 @@ mod tests {
     }
 
     #[test]
-    fn a_periodic_change_returns_its_last_start() {
-        let when = When {
+    fn last_begin_and_activity_of_a_periodic_change() {
+        let recurrence = Recurrence {
             at: secs(10),
             until: Some(secs(15)),
             every: Some(secs(30)),
         };
-        for (time, began, holds) in [
+        for (time, last_begin, is_active) in [
             (9, None, false),
             (10, Some(10), true),
             (15, Some(10), false),
             (40, Some(40), true),
             (69, Some(40), false),
         ] {
-            assert_eq!(when.last_begin(secs(time)), began.map(secs), "{time} s");
-            assert_eq!(when.is_active_at(secs(time)), holds, "{time} s");
+            assert_eq!(
+                recurrence.last_begin(secs(time)),
+                last_begin.map(secs),
+                "{time} s"
+            );
+            assert_eq!(recurrence.is_active_at(secs(time)), is_active, "{time} s");
         }
-        assert_eq!(When::default().last_begin(secs(7)), Some(Span::ZERO));
+        assert_eq!(Recurrence::default().last_begin(secs(7)), Some(Span::ZERO));
     }
 }

@@ -15,34 +15,34 @@ type EngineResult = Result<EndReason, EngineError>;
 
 /// A running engine.
 #[derive(Debug)]
-pub(super) struct Carrier {
-    number: usize,
+pub(super) struct RunningEngine {
+    link_index: usize,
     counters: Arc<LinkCounters>,
-    engine: NamespaceWorker<EngineResult>,
+    worker: NamespaceWorker<EngineResult>,
 }
 
-impl Carrier {
+impl RunningEngine {
     /// Starts the engine of the link with this index inside `wire`. It is not ready yet.
     pub(super) fn start(
-        number: usize,
+        link_index: usize,
         config: EngineConfig,
         wire: &NetNs,
     ) -> Result<(Self, ReadyMessage), LabError> {
         let counters = Arc::new(LinkCounters::default());
-        let engine_counters = Arc::clone(&counters);
+        let worker_counters = Arc::clone(&counters);
         let name = config.link.clone();
-        let open = move || Ok(Engine::open(config, engine_counters)?);
-        let (engine, ready_message) = namespace_worker::start(&name, wire, open, Engine::run)?;
-        let carrier = Self {
-            number,
+        let open = move || Ok(Engine::open(config, worker_counters)?);
+        let (worker, ready_message) = namespace_worker::start(&name, wire, open, Engine::run)?;
+        let engine = Self {
+            link_index,
             counters,
-            engine,
+            worker,
         };
-        Ok((carrier, ready_message))
+        Ok((engine, ready_message))
     }
 
-    pub(super) fn number(&self) -> usize {
-        self.number
+    pub(super) fn link_index(&self) -> usize {
+        self.link_index
     }
 
     pub(super) fn counters(&self) -> &Arc<LinkCounters> {
@@ -50,20 +50,20 @@ impl Carrier {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.engine.is_running()
+        self.worker.is_running()
     }
 
     /// Stops the engine without waiting.
-    pub(super) fn request_stop(self) -> StoppingCarrier {
-        StoppingCarrier(self.engine.request_stop())
+    pub(super) fn request_stop(self) -> StoppingEngine {
+        StoppingEngine(self.worker.request_stop())
     }
 }
 
 /// An engine that is stopping.
 #[derive(Debug)]
-pub(super) struct StoppingCarrier(worker::StoppingWorker<Option<EngineResult>>);
+pub(super) struct StoppingEngine(worker::StoppingWorker<Option<EngineResult>>);
 
-impl StoppingCarrier {
+impl StoppingEngine {
     /// Waits until it has stopped and its records are written.
     pub(super) fn wait(self) -> Result<(), EngineError> {
         self.0.wait().transpose().map(|_| ())
