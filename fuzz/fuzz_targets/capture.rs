@@ -41,9 +41,9 @@ impl Listener for Counts {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                let path = flow.round_trips(half).path(method);
+                let path = flow.round_trips(half).path_quantiles(method);
                 self.kept += path.map_or(0, |path| path.n);
-                assert!(path.is_none_or(|path| path.least <= path.p50 && path.p50 <= path.most));
+                assert!(path.is_none_or(|path| path.min <= path.p50 && path.p50 <= path.max));
             }
         }
     }
@@ -54,7 +54,7 @@ fn check(pair: &HostPair) {
     let total = pair.counts();
     assert!(total.answered() <= total.requests());
     if let Some(trips) = total.round_trips(Half::Server) {
-        assert!(trips.least <= trips.mean && trips.mean <= trips.most);
+        assert!(trips.min <= trips.mean && trips.mean <= trips.max);
     }
 }
 

@@ -36,8 +36,8 @@ impl Listener for ConversationListener {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                if let Some(path) = flow.round_trips(half).path(method) {
-                    assert!(path.least <= path.p50 && path.p50 <= path.most);
+                if let Some(path) = flow.round_trips(half).path_quantiles(method) {
+                    assert!(path.min <= path.p50 && path.p50 <= path.max);
                     assert!(path.n <= self.samples);
                 }
             }
@@ -100,7 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(table.len() <= limits.flows);
     }
     table.flush(&mut listener);
-    assert!(table.memory() <= limits.max_pending_bytes + limits.flows * OF_A_FLOW);
+    assert!(table.memory_bytes() <= limits.max_pending_bytes + limits.flows * OF_A_FLOW);
     table.end(&mut listener);
     assert!(table.is_empty());
     assert_eq!(listener.packets, segments.len() as u64);

@@ -153,11 +153,11 @@ impl PeerExchanges {
 
     /// The clocks at a moment of the local raw clock, estimated from the exchanges around it.
     pub fn reading(&self, at: i64) -> Option<Reading> {
-        Some(self.with_wall(self.raw_clock.fit(at)?))
+        Some(self.reading_from_fit(self.raw_clock.fit(at)?))
     }
 
     /// Completes a fit of the raw clocks with the wall clocks at that moment.
-    pub fn with_wall(&self, raw: ClockFit) -> Reading {
+    pub fn reading_from_fit(&self, raw: ClockFit) -> Reading {
         let own_offset = self.own_wall_clock.offset(Instant::from_nanos(raw.at));
         let peer_time = raw.at.saturating_add(raw.offset);
         let peer_offset = self.peer_wall_clock.offset(Instant::from_nanos(peer_time));

@@ -172,10 +172,10 @@ impl Conversations {
     }
 
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
-    pub fn end_silent(&mut self, now: Wall, listener: &mut impl ConversationListener) {
-        self.table.end_silent(now, listener);
+    pub fn end_idle(&mut self, now: Wall, listener: &mut impl ConversationListener) {
+        self.table.end_idle(now, listener);
         self.exchanges
-            .end_silent(now, |pair| listener.pair_ended(pair));
+            .end_idle(now, |pair| listener.pair_ended(pair));
     }
 
     /// Ends all.
