@@ -51,12 +51,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The difference to the earlier counts `before`.
+    /// The difference to the earlier counts `earlier`.
     #[must_use]
-    pub const fn since(self, before: Self) -> Self {
+    pub const fn since(self, earlier: Self) -> Self {
         Self {
-            bytes: self.bytes - before.bytes,
-            copies: self.copies - before.copies,
+            bytes: self.bytes - earlier.bytes,
+            copies: self.copies - earlier.copies,
         }
     }
 }
@@ -88,7 +88,7 @@ impl RepeatCounts {
     const MIN_SHARE_DIVISOR: u64 = 20;
 
     /// Whether so many are repeated that the capture itself has them twice.
-    pub const fn is_many(self) -> bool {
+    pub const fn has_capture_duplicates(self) -> bool {
         self.packets >= Self::MIN_PACKETS && self.packets * Self::MIN_SHARE_DIVISOR >= self.examined
     }
 }
@@ -108,7 +108,7 @@ impl Conversations {
     }
 
     /// Begins another capture.
-    pub const fn begin(&mut self) {
+    pub const fn begin_capture(&mut self) {
         self.first_packets_left = FIRST_PACKETS;
     }
 
@@ -178,7 +178,7 @@ impl Conversations {
             .end_idle(now, |pair| listener.pair_ended(pair));
     }
 
-    /// Ends all.
+    /// Ends all flows and exchanges.
     pub fn end(&mut self, listener: &mut impl ConversationListener) {
         self.table.end(listener);
         self.exchanges.end(|pair| listener.pair_ended(pair));

@@ -334,7 +334,7 @@ fn write_other_packets(
         )?;
     }
     let repeats = conversations.repeats();
-    if repeats.is_many() {
+    if repeats.has_capture_duplicates() {
         writeln!(
             out,
             "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {CAPTURE_ONCE_REMEDY}.",
