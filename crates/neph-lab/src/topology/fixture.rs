@@ -22,14 +22,14 @@ pub(crate) trait FixtureKind: Sync + Debug {
     fn name(&self) -> &'static str;
     /// Reads its own table; `kind` and `name` are read already, and the caller reports unknown keys. `None`
     /// after a fault.
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>>;
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>>;
 }
 
 /// An overlay, balancer or guest as a topology describes it.
-pub(crate) trait Build: Debug + Send + Sync {
+pub(crate) trait FixtureBuilder: Debug + Send + Sync {
     /// How to build it. Links, addresses and routes of all sites exist by then. Services start after all
     /// operations of all fixtures, before those of the topology.
-    fn build(&self, context: &FixtureContext<'_>) -> Built;
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts;
     /// The indices of the pods that it gives an interface.
     fn pods(&self) -> Vec<usize> {
         Vec::new()
@@ -59,12 +59,12 @@ pub(crate) struct Trial {
     /// create files in its working directory.
     pub(crate) line: String,
     /// The fallback; if there is none, the remedy.
-    pub(crate) instead: Result<Arc<dyn Build>, &'static str>,
+    pub(crate) instead: Result<Arc<dyn FixtureBuilder>, &'static str>,
 }
 
 /// The parts of a fixture.
 #[derive(Debug, Default)]
-pub(crate) struct Built {
+pub(crate) struct FixtureParts {
     /// In order.
     pub(crate) operations: Vec<Operation>,
     /// In order; each is ready before the next is started.
@@ -80,9 +80,9 @@ pub(crate) struct Built {
     pub(crate) tunnels: Vec<TunnelEnd>,
 }
 
-impl Built {
+impl FixtureParts {
     /// With operations only.
-    pub(crate) fn of(operations: Vec<Operation>) -> Self {
+    pub(crate) fn from_operations(operations: Vec<Operation>) -> Self {
         Self {
             operations,
             ..Self::default()
@@ -136,7 +136,7 @@ pub struct Fixture {
     pub name: String,
     /// Its kind, a name from the tables of kinds.
     pub kind: &'static str,
-    pub(crate) build: Arc<dyn Build>,
+    pub(crate) build: Arc<dyn FixtureBuilder>,
 }
 
 impl PartialEq for Fixture {

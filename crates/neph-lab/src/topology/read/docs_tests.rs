@@ -99,7 +99,9 @@ fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
 
 #[test]
 fn every_overlay_and_balancer_is_on_a_page() {
-    let kinds = crate::links::OVERLAYS.iter().chain(crate::links::BALANCERS);
+    let kinds = crate::links::OVERLAY_KINDS
+        .iter()
+        .chain(crate::links::BALANCER_KINDS);
     for kind in kinds {
         let name = kind.name();
         let spellings = [format!("`{name}`"), format!("kind = \"{name}\"")];
@@ -117,7 +119,7 @@ fn the_example_of_guests_is_a_valid_topology_and_every_kind_is_on_the_page() {
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
     let topology = read(format!("version = 1\n{guest_kind}"));
     assert!(topology.is_ok(), "{topology:?}");
-    let kinds = crate::links::GUESTS.iter().map(|kind| kind.name());
+    let kinds = crate::links::GUEST_KINDS.iter().map(|kind| kind.name());
     for word in kinds {
         assert!(GUESTS.contains(&format!("| `{word}` |")), "{word}");
     }

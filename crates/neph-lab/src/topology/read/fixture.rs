@@ -7,7 +7,7 @@ use neph_text::{Fields, choice};
 
 use super::link::LinkEnds;
 use super::service;
-use crate::links::{BALANCERS, GUESTS, OVERLAYS};
+use crate::links::{BALANCER_KINDS, GUEST_KINDS, OVERLAY_KINDS};
 use crate::topology::fixture::{Fixture, FixtureKind, Nodes};
 use crate::topology::{Link, Service};
 
@@ -26,9 +26,9 @@ pub(super) fn fixtures(
     let mut fixtures: Vec<Fixture> = Vec::new();
     let mut names = BTreeSet::new();
     let tables = [
-        ("overlay", OVERLAYS),
-        ("balancer", BALANCERS),
-        ("guest", GUESTS),
+        ("overlay", OVERLAY_KINDS),
+        ("balancer", BALANCER_KINDS),
+        ("guest", GUEST_KINDS),
     ];
     for (key, kinds) in tables {
         for table in fields.tables(key) {

@@ -9,7 +9,7 @@ use super::features::{DIRECTIONS, features};
 use super::trace::Traces;
 use super::{NAME_REMEDY, engineering, is_name, path, schedule};
 use crate::gate::{Change, ChangeAction, PartialShape, Shape};
-use crate::links::{LINKS, kind_of};
+use crate::links::{LINK_KINDS, link_kind};
 use crate::topology::{Link, Site};
 
 /// The minimum MTU with IPv6 (RFC 8200, section 5).
@@ -50,7 +50,8 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
     let a = end(&mut table, "a", ends);
     let b = end(&mut table, "b", ends);
     let name = table.optional_with("name", link_name);
-    let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
+    let kinds: Vec<(&str, &'static str)> =
+        LINK_KINDS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
     let shared = features(&mut table, traces);
     let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &shared, traces));
@@ -90,8 +91,8 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
 
 /// Checks that the link's kind can do what is requested.
 fn carried(table: &mut Fields<'_>, link: &Link) {
-    let kind = kind_of(link);
-    for (key, feature) in kind.refuses(link) {
+    let kind = link_kind(link);
+    for (key, feature) in kind.unsupported_features(link) {
         let span = key_span(table, key);
         let message = format!("a link of kind \"{}\" cannot {feature}", kind.name());
         table.fault(span, message, "leave 'kind' out or drop this");
