@@ -81,7 +81,7 @@ pub(super) fn read_list<'f>(
     let names = table.one_or_list::<String>(key)?;
     let mut pods = Vec::new();
     for name in names {
-        let site = nodes.placed(&name, table)?;
+        let site = nodes.resolve_site(&name, table)?;
         let Some(host) = nodes.sites[site].inside else {
             let message = format!("'{}' is not inside another site", name.value);
             let remedy = "write inside = \"HOST\" at its [[site]]";

@@ -81,7 +81,7 @@ pub(crate) struct FixtureParts {
 }
 
 impl FixtureParts {
-    /// With operations only.
+    /// The parts of a fixture that has operations only.
     pub(crate) fn from_operations(operations: Vec<Operation>) -> Self {
         Self {
             operations,
@@ -161,12 +161,12 @@ impl Nodes<'_> {
     /// The index of the site or router that `key` names.
     pub(crate) fn site<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<usize> {
         let site_name = table.required::<String>(key)?;
-        self.placed(&site_name, table)
+        self.resolve_site(&site_name, table)
     }
 
     /// The index of the site or router with that name.
-    pub(crate) fn placed(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
-        match self.index(&name.value) {
+    pub(crate) fn resolve_site(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
+        match self.site_index(&name.value) {
             Ok(index) => index,
             Err(fault) => {
                 table.problems().add(name.span.clone(), fault);
@@ -176,7 +176,7 @@ impl Nodes<'_> {
     }
 
     /// The index of the site called `name`; `None` if it may be one that could not be read.
-    fn index(self, name: &str) -> Result<Option<usize>, Fault> {
+    fn site_index(self, name: &str) -> Result<Option<usize>, Fault> {
         let position = self.sites.iter().position(|site| site.name == name);
         match position {
             Some(index) if self.sites[index].is_switch() => {
@@ -196,20 +196,20 @@ impl Nodes<'_> {
     /// An address and a port, written `"site:8080"` or `"10.0.0.2:8080"`.
     pub(crate) fn endpoint(self, node: &Node) -> Result<SocketAddrV4, Fault> {
         let text = String::from_node(node)?;
-        let wrong = || {
+        let endpoint_fault = || {
             let message = format!("\"{text}\" is no endpoint");
             Fault::new(message, "write a site and a port, such as \"server:8080\"")
         };
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let (host, port) = text.rsplit_once(':').ok_or_else(endpoint_fault)?;
         let port = port
             .parse()
             .ok()
             .filter(|port| *port > 0)
-            .ok_or_else(wrong)?;
+            .ok_or_else(endpoint_fault)?;
         if let Ok(address) = host.parse::<Ipv4Addr>() {
             return Ok(SocketAddrV4::new(address, port));
         }
-        let site = self.index(host)?;
+        let site = self.site_index(host)?;
         let address = site.map_or(Ipv4Addr::UNSPECIFIED, |site| self.sites[site].v4.address);
         Ok(SocketAddrV4::new(address, port))
     }

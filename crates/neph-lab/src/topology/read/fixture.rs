@@ -33,7 +33,7 @@ pub(super) fn fixtures(
     for (key, kinds) in tables {
         for table in fields.tables(key) {
             let span = table.span();
-            let Some(fixture) = fixture(table, kinds, nodes) else {
+            let Some(fixture) = read_fixture(table, kinds, nodes) else {
                 continue;
             };
             if !names.insert(fixture.name.clone()) {
@@ -54,12 +54,12 @@ pub(super) fn fixtures(
     fixtures
 }
 
-fn fixture(
+fn read_fixture(
     mut table: Fields<'_>,
     kinds: &[&'static dyn FixtureKind],
     nodes: Nodes<'_>,
 ) -> Option<Fixture> {
-    let name = table.required_with("name", service::name);
+    let name = table.required_with("name", service::program_name);
     let choices: Vec<(&str, &'static dyn FixtureKind)> =
         kinds.iter().map(|kind| (kind.name(), *kind)).collect();
     // Without its kind the other keys are unknown.

@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, Span};
 
-use super::tests::{TWO, parse};
+use super::tests::{TWO_SITES, parse};
 use super::*;
 use crate::direction::Direction;
 use crate::gate::{
@@ -10,9 +10,9 @@ use crate::gate::{
     Share,
 };
 
-/// [`TWO`], with `features` for its link instead of its delay.
+/// [`TWO_SITES`], with `features` for its link instead of its delay.
 fn with(features: &str) -> String {
-    TWO.replace("delay = \"6ms\"", features)
+    TWO_SITES.replace("delay = \"6ms\"", features)
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn an_unsupported_link_feature_is_reported_at_its_position() {
     );
 }
 
-const TWO_PATHS: &str = r#"
+const PATHS_TOML: &str = r#"
 [[link.path]]
 name = "short"
 weight = 3
@@ -132,7 +132,7 @@ b_to_a = { delay = "20ms", loss = "1%" }
 #[test]
 fn paths_override_link_features_separately_per_direction() {
     let features = "delay = \"16ms\"\nduplicate = \"1%\"";
-    let topology = parse(&(with(features) + TWO_PATHS)).expect("fine");
+    let topology = parse(&(with(features) + PATHS_TOML)).expect("fine");
     let link = &topology.links[0];
     let of = |shape: &crate::gate::Shape| -> Vec<(String, u32, Span)> {
         let paths = shape.paths.iter();
@@ -162,7 +162,7 @@ fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
         let paths = topology.links[0].b_to_a.paths.iter();
         Ok(paths.map(|path| path.only).collect::<Vec<_>>())
     };
-    let two = TWO.to_owned() + TWO_PATHS;
+    let two = TWO_SITES.to_owned() + PATHS_TOML;
     for (name, reserved_for) in [
         ("icmp", ReservedProtocol::Icmp),
         ("tcp", ReservedProtocol::Tcp),
@@ -174,14 +174,14 @@ fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
     for (text, part) in [
         (reserved(&two, "only = \"imcp\""), "icmp"),
         (
-            reserved(TWO_PATHS, "only = \"tcp\"").replace("b_to_a", "only = \"udp\"\nb_to_a"),
+            reserved(PATHS_TOML, "only = \"tcp\"").replace("b_to_a", "only = \"udp\"\nb_to_a"),
             "without 'only'",
         ),
     ] {
         let text = if text.contains("version") {
             text
         } else {
-            TWO.to_owned() + &text
+            TWO_SITES.to_owned() + &text
         };
         let mistakes: Vec<neph_text::Problem> = only(&text).expect_err(part);
         assert_eq!(mistakes.len(), 1, "{mistakes:?}");
@@ -211,7 +211,7 @@ loss = "100%"
 
 #[test]
 fn a_schedule_is_read() {
-    let text = TWO.to_owned() + TWO_PATHS + SCHEDULE;
+    let text = TWO_SITES.to_owned() + PATHS_TOML + SCHEDULE;
     let topology = parse(&text).expect("fine");
     let [first, second, third] = &topology.links[0].schedule[..] else {
         panic!("three");
@@ -273,7 +273,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
         ("at = \"10s\"", "at = \"31d\"", "at most 30d"),
         ("name = \"short\"", "name = \"path2\"", "another 'name'"),
     ] {
-        let text = TWO.to_owned() + TWO_PATHS + &SCHEDULE.replace(from, to);
+        let text = TWO_SITES.to_owned() + PATHS_TOML + &SCHEDULE.replace(from, to);
         let text = if from.starts_with("name") {
             text.replace(from, to)
         } else {
@@ -283,7 +283,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
         let found = mistakes.iter().any(|mistake| mistake.remedy.contains(part));
         assert!(found, "{to}: {mistakes:?}");
     }
-    let unsplit = parse(&(TWO.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
+    let unsplit = parse(&(TWO_SITES.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
     let mistakes = unsplit.expect_err("one path only");
     assert!(
         mistakes[0].remedy.contains("add [[link.path]]"),
@@ -293,7 +293,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
 
 #[test]
 fn netem_has_neither_paths_nor_schedules() {
-    let text = with("kind = \"netem\"") + TWO_PATHS + SCHEDULE;
+    let text = with("kind = \"netem\"") + PATHS_TOML + SCHEDULE;
     let error: Vec<String> = parse(&text)
         .expect_err("netem cannot")
         .into_iter()
@@ -310,7 +310,7 @@ fn netem_has_neither_paths_nor_schedules() {
 
 #[test]
 fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
-    let text = TWO.replace("rate = \"3Mbit/s\", ", "");
+    let text = TWO_SITES.replace("rate = \"3Mbit/s\", ", "");
     assert!(parse(&text).is_err());
     let later = "[[link.schedule]]\nat = \"1s\"\nrate = \"1Mbit/s\"\n";
     assert!(parse(&(text + later)).is_ok());
