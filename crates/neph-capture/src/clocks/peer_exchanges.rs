@@ -103,33 +103,33 @@ impl PeerExchanges {
     /// Adds an exchange that is over. Returns whether it has all four timestamps.
     pub fn add_message(&mut self, message: &Message) -> bool {
         self.answered.remove(&message.seq);
-        let Some(stamps) = self.raw_clock.add_message(&message.marks) else {
+        let Some(timestamps) = self.raw_clock.add_message(&message.marks) else {
             return false;
         };
-        self.add_peer_wall(message, stamps);
+        self.add_peer_wall(message, timestamps);
         self.exchange_count += 1;
-        self.latest_sent_at = self.latest_sent_at.max(Some(stamps.sent));
-        let round_trip = stamps.round_trip();
+        self.latest_sent_at = self.latest_sent_at.max(Some(timestamps.sent));
+        let round_trip = timestamps.round_trip();
         self.shortest_round_trip_nanos = Some(
             self.shortest_round_trip_nanos
                 .map_or(round_trip, |min| min.min(round_trip)),
         );
-        let raw = stamps.offset();
+        let raw = timestamps.offset();
         self.raw_mean.push(raw);
-        self.raw_offsets.push(stamps.sent, raw);
-        let sent = Instant::from_nanos(stamps.sent);
-        let arrived = Instant::from_nanos(stamps.arrived);
+        self.raw_offsets.push(timestamps.sent, raw);
+        let sent = Instant::from_nanos(timestamps.sent);
+        let arrived = Instant::from_nanos(timestamps.arrived);
         let own_offset = self.own_wall_clock.offset(sent);
         let peer_offset = self.peer_wall_clock.offset(arrived);
         if let Some((own_offset, peer_offset)) = own_offset.zip(peer_offset) {
             let wall = raw.saturating_add((peer_offset - own_offset).nanos());
             self.wall_mean.push(wall);
-            self.wall_offsets.push(stamps.sent, wall);
+            self.wall_offsets.push(timestamps.sent, wall);
         }
         true
     }
 
-    fn add_peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
+    fn add_peer_wall(&mut self, message: &Message, timestamps: FourTimestamps) {
         let (Some(wall_offset), Some(read_at)) =
             (message.peer_wall_offset, message.marks.peer.app_tx)
         else {
@@ -144,8 +144,8 @@ impl PeerExchanges {
             let since = (before - after).nanos();
             self.steps.push(WallClockStep {
                 is_of_peer: true,
-                after: stamps.sent.saturating_sub(since),
-                before: stamps.returned,
+                after: timestamps.sent.saturating_sub(since),
+                before: timestamps.returned,
                 by,
             });
         }
