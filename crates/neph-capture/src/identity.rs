@@ -82,15 +82,9 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             if header.options.len() + 20 < header.header_len {
                 return None;
             }
-            let timestamps = tcp_timestamps(header.options).unwrap_or_default();
+            let (timestamp, echo) = tcp_timestamps(header.options).unwrap_or_default();
             // These numbers identify the bytes, so the bytes themselves add nothing.
-            let numbers = [
-                header.seq,
-                header.ack,
-                timestamps.0,
-                timestamps.1,
-                *payload_len,
-            ];
+            let numbers = [header.seq, header.ack, timestamp, echo, *payload_len];
             let digest = numbers.iter().fold(digest, |digest, number| {
                 digest.with_bytes(&number.to_be_bytes())
             });

@@ -36,7 +36,7 @@ pub enum Ending {
     /// Within the compressed data.
     CutOffCompressed,
     /// The compressed data is corrupt, or not supported.
-    BrokenCompressed(io::Error),
+    Undecodable(io::Error),
     /// It is no capture, or not from here on.
     Broken(CaptureError),
     /// A read failed.
@@ -107,7 +107,7 @@ impl<R: Read> Records<R> {
             Ok(FillResult::Ended) => Err(Ending::CutOff),
             Err(error) => Err(match error.kind() {
                 io::ErrorKind::UnexpectedEof => Ending::CutOffCompressed,
-                io::ErrorKind::InvalidData => Ending::BrokenCompressed(error),
+                io::ErrorKind::InvalidData => Ending::Undecodable(error),
                 _ => Ending::Failed(error),
             }),
         }

@@ -231,9 +231,7 @@ fn measure_round(
             requested.cue = *cue;
             stream.as_ref()
         });
-        let (rate, queue) = stream.map_or((None, None), |stream| {
-            rate::check_rate_and_queue(stream, requested)
-        });
+        let (rate, queue) = stream.map_or((None, None), |stream| rate::check(stream, requested));
         LinkCheck {
             link: lab.topology().links[number].name.clone(),
             from,

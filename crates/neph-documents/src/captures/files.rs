@@ -38,9 +38,9 @@ impl From<&File> for FileDocument {
     fn from(file: &File) -> Self {
         let ending = match &file.summary.ending {
             _ if ending::is_whole(&file.summary) => "whole",
-            Ending::BrokenCompressed(error) if gzip::is_trailing(error) => "cut off",
+            Ending::Undecodable(error) if gzip::is_trailing(error) => "cut off",
             Ending::Whole | Ending::CutOff | Ending::CutOffCompressed => "cut off",
-            Ending::Broken(_) | Ending::BrokenCompressed(_) => "broken",
+            Ending::Broken(_) | Ending::Undecodable(_) => "broken",
             Ending::Failed(_) => "failed",
             Ending::Stopped => "stopped",
         };

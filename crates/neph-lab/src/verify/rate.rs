@@ -15,7 +15,7 @@ const MIN_UTILISATION: f64 = 0.995;
 const RATE_TOLERANCE: f64 = 0.01;
 
 /// Checks rate and queue with a stream.
-pub(super) fn check_rate_and_queue(
+pub(super) fn check(
     stream: &Stream,
     requested_link: &RequestedLink<'_>,
 ) -> (
@@ -193,21 +193,20 @@ mod tests {
     #[test]
     fn a_rate_off_by_2_5_percent_fails_the_check() {
         let stream = stream_through(8_000_000);
-        let rate = check_rate_and_queue(&stream, &requested(&shape(8_000_000)))
+        let rate = check(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
         assert!(
             rate.is_ok && rate.measured == BitRate(8_000_000),
             "{rate:?}"
         );
-        let slower = check_rate_and_queue(&stream, &requested(&shape(8_200_000)))
+        let slower = check(&stream, &requested(&shape(8_200_000)))
             .0
             .expect("a rate");
         assert!(!slower.is_ok, "{slower:?}");
-        let faster =
-            check_rate_and_queue(&stream_through(8_200_000), &requested(&shape(8_000_000)))
-                .0
-                .expect("a rate");
+        let faster = check(&stream_through(8_200_000), &requested(&shape(8_000_000)))
+            .0
+            .expect("a rate");
         assert!(!faster.is_ok, "{faster:?}");
     }
 
@@ -218,7 +217,7 @@ mod tests {
             .packet_times
             .iter_mut()
             .for_each(|packet_times| packet_times.arrival = None);
-        let rate = check_rate_and_queue(&stream, &requested(&shape(8_000_000)))
+        let rate = check(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a verdict");
         assert!(!rate.is_ok && rate.measured == BitRate(0), "{rate:?}");
@@ -227,11 +226,11 @@ mod tests {
     #[test]
     fn a_link_that_its_sender_cannot_fill_has_no_measured_rate() {
         assert_eq!(
-            check_rate_and_queue(&stream_through(20_000_000), &requested(&shape(20_000_000))).0,
+            check(&stream_through(20_000_000), &requested(&shape(20_000_000))).0,
             None
         );
         assert_eq!(
-            check_rate_and_queue(&stream_through(20_000_000), &requested(&shape(20_000_000))).1,
+            check(&stream_through(20_000_000), &requested(&shape(20_000_000))).1,
             None
         );
     }
@@ -239,7 +238,7 @@ mod tests {
     #[test]
     fn a_queue_is_measured_by_its_longest_wait() {
         let stream = stream_through(8_000_000);
-        let queue = check_rate_and_queue(&stream, &requested(&shape(8_000_000)))
+        let queue = check(&stream, &requested(&shape(8_000_000)))
             .1
             .expect("it was full");
         assert!(
@@ -248,7 +247,7 @@ mod tests {
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let queue_check = check_rate_and_queue(&stream, &requested(&larger)).1;
+        let queue_check = check(&stream, &requested(&larger)).1;
         assert!(
             queue_check.is_none_or(|queue| !queue.is_ok),
             "{queue_check:?}"
@@ -257,9 +256,6 @@ mod tests {
             is_drained: false,
             ..stream_through(8_000_000)
         };
-        assert_eq!(
-            check_rate_and_queue(&undrained, &requested(&shape(8_000_000))).1,
-            None
-        );
+        assert_eq!(check(&undrained, &requested(&shape(8_000_000))).1, None);
     }
 }

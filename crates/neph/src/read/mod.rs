@@ -262,12 +262,7 @@ fn read_capture(
         }
         continue_unless(is_over(writer))
     });
-    if stop.is_set()
-        && !matches!(
-            summary.ending,
-            Ending::Broken(_) | Ending::BrokenCompressed(_)
-        )
-    {
+    if stop.is_set() && !matches!(summary.ending, Ending::Broken(_) | Ending::Undecodable(_)) {
         // Ended on request, possibly within a record.
         summary.ending = Ending::Stopped;
     }
