@@ -51,7 +51,7 @@ struct BufferedCapture<R> {
 
 #[derive(Debug)]
 struct MergedCaptures<R> {
-    parts: Vec<BufferedCapture<R>>,
+    captures: Vec<BufferedCapture<R>>,
     /// The number of each interface, by capture and by the capture's own number.
     interfaces: HashMap<(usize, u32), u32, RandomState>,
     /// Packets that were handed out.
@@ -60,13 +60,13 @@ struct MergedCaptures<R> {
 
 impl<R: Read> MergedCaptures<R> {
     fn new(sources: Vec<R>) -> Self {
-        let part = |source| BufferedCapture {
+        let capture = |source| BufferedCapture {
             records: Records::new(source),
             next_packet: None,
             bytes: Vec::new(),
         };
         Self {
-            parts: sources.into_iter().map(part).collect(),
+            captures: sources.into_iter().map(capture).collect(),
             interfaces: HashMap::default(),
             packets: 0,
         }
@@ -77,7 +77,7 @@ impl<R: Read> MergedCaptures<R> {
         on_record: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
         on_end: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for index in 0..self.parts.len() {
+        for index in 0..self.captures.len() {
             self.read_next_packet(index, on_end)?;
         }
         while let Some((index, packet)) = self.take_earliest() {
@@ -87,7 +87,7 @@ impl<R: Read> MergedCaptures<R> {
                 at: packet.at,
                 link: packet.link,
                 interface,
-                bytes: &self.parts[index].bytes,
+                bytes: &self.captures[index].bytes,
                 length: packet.length,
             })?;
             self.read_next_packet(index, on_end)?;
@@ -105,7 +105,7 @@ impl<R: Read> MergedCaptures<R> {
             records,
             next_packet,
             bytes,
-        } = &mut self.parts[index];
+        } = &mut self.captures[index];
         let read = records.read_next(|record| {
             bytes.clear();
             bytes.extend_from_slice(record.bytes);
@@ -125,11 +125,11 @@ impl<R: Read> MergedCaptures<R> {
 
     /// Takes the packet that passed first.
     fn take_earliest(&mut self) -> Option<(usize, BufferedPacket)> {
-        let captures = self.parts.iter().enumerate();
+        let captures = self.captures.iter().enumerate();
         let times =
-            captures.filter_map(|(index, part)| Some((part.next_packet.as_ref()?.at, index)));
+            captures.filter_map(|(index, capture)| Some((capture.next_packet.as_ref()?.at, index)));
         let (_, index) = times.min()?;
-        Some((index, self.parts[index].next_packet.take()?))
+        Some((index, self.captures[index].next_packet.take()?))
     }
 
     fn interface_number(&mut self, index: usize, interface: u32) -> u32 {
@@ -140,9 +140,9 @@ impl<R: Read> MergedCaptures<R> {
     /// Summary of all captures together.
     fn summary(&self, ending: Ending) -> ReadSummary {
         let summaries = self
-            .parts
+            .captures
             .iter()
-            .map(|part| part.records.summary(Ending::Stopped));
+            .map(|capture| capture.records.summary(Ending::Stopped));
         summaries.fold(
             ReadSummary {
                 packets: self.packets,

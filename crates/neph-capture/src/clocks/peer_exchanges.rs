@@ -184,17 +184,17 @@ pub struct FigureOffsets {
 }
 
 impl FigureOffsets {
-    const MAX_DOTS: usize = 4_096;
+    const MAX_POINTS: usize = 4_096;
 
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.pushed.is_multiple_of(every) {
-            if self.points.len() == Self::MAX_DOTS {
-                let mut level = 0;
+            if self.points.len() == Self::MAX_POINTS {
+                let mut index = 0;
                 self.points.retain(|_| {
-                    level += 1;
-                    level % 2 == 1
+                    index += 1;
+                    index % 2 == 1
                 });
                 self.every = every * 2;
             }

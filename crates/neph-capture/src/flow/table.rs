@@ -325,7 +325,7 @@ impl Table {
         } else if let Some(index) = self.join_mirrored(arrival) {
             return index;
         }
-        if self.len() >= self.limits.flows.max(1) {
+        if self.len() >= self.limits.max_flows.max(1) {
             self.evict_oldest(listener);
         }
         let name = FlowName::from_first_segment(

@@ -179,7 +179,7 @@ fn without_a_handshake_the_end_with_the_lower_port_is_the_server() {
 #[test]
 fn beyond_the_flow_limit_the_least_recently_active_flow_is_evicted() {
     let mut test = TestTable::new(Limits {
-        flows: 2,
+        max_flows: 2,
         ..Limits::default()
     });
     for (at, port) in [(0, 1001), (1, 1002), (2, 1001), (3, 1003)] {
@@ -259,7 +259,7 @@ proptest! {
         ),
         flows in 0_usize..5,
     ) {
-        let mut test = TestTable::new(Limits { flows, ..Limits::default() });
+        let mut test = TestTable::new(Limits { max_flows: flows, ..Limits::default() });
         let packet_count = packets.len() as u64;
         for (is_client, port, flags, seq, ack, payload, at) in packets {
             let side = if is_client { Client } else { Server };

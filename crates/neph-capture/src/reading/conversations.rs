@@ -42,7 +42,7 @@ impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
 
 /// Counts of all packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PacketCounts {
     /// Bytes of IP of each packet once, as flows count theirs: from the IP header on, in a tunnel from the
     /// inner one.
     pub bytes: u64,
@@ -50,7 +50,7 @@ pub struct Counts {
     pub copies: u64,
 }
 
-impl Counts {
+impl PacketCounts {
     /// The difference to the earlier counts `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
@@ -71,7 +71,7 @@ pub struct Conversations {
     has_several_interfaces: bool,
     /// How many of the first packets are still to come.
     first_packets_left: u32,
-    counts: Counts,
+    counts: PacketCounts,
 }
 
 /// Examined packets, and those repeated at the same interface.
@@ -98,12 +98,12 @@ impl Conversations {
     pub fn new(limits: Limits, quic_ports: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle_timeout)
+            exchanges: Exchanges::new(limits.max_flows, limits.idle_timeout)
                 .with_quic_ports(quic_ports),
             duplicates: DuplicateFilter::default(),
             has_several_interfaces: false,
             first_packets_left: FIRST_PACKETS,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
         }
     }
 
@@ -148,7 +148,7 @@ impl Conversations {
         self.table.count_cut_packet();
     }
 
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> PacketCounts {
         self.counts
     }
 

@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .try_for_each(|path| source::check_exists(path))?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let limits = Limits {
-        flows: args.flows,
+        max_flows: args.flows,
         ..Limits::default()
     };
     let (mut conversations, mut writer) = (

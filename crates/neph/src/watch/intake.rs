@@ -28,7 +28,7 @@ pub(super) struct Intake {
 /// Without packets so far; starts the first period.
 pub(super) fn new_conversations(args: &Args) -> Conversations {
     let limits = Limits {
-        flows: args.flows.max(1),
+        max_flows: args.flows.max(1),
         idle_timeout: args.idle,
         ..Limits::default()
     };

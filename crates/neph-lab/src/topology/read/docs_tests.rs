@@ -36,19 +36,19 @@ fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
     assert_eq!(examples(nodes).count(), 7);
     for example in examples(nodes) {
         // The next chapter explains how nodes are connected; here the test connects them.
-        let head = if example.contains("version") {
+        let version = if example.contains("version") {
             ""
         } else {
             "version = 1\n"
         };
-        let joined = match example {
+        let links = match example {
             _ if example.contains("[[switch]]") => {
                 "[[site]]\nname = \"a\"\n[[link]]\na = \"a\"\nb = \"core\"\n\
                  [[link]]\na = \"core\"\nb = \"rack\"\n"
             }
             _ => "",
         };
-        let source = Source::new("docs.toml", format!("{head}{example}{joined}"));
+        let source = Source::new("docs.toml", format!("{version}{example}{links}"));
         let topology = Topology::parse(&source);
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
@@ -58,11 +58,11 @@ fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
 fn every_example_of_services_is_a_valid_topology() {
     assert_eq!(examples(SERVICES).count(), 3);
     for example in examples(SERVICES) {
-        let more = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
+        let extra_toml = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
                     [[generate]]\nshape = \"star\"\nnames = [\"x\"]\n";
         let links = ["client", "server", "one", "two"]
             .map(|site| format!("[[link]]\na = \"{site}\"\nb = \"hub\"\n"));
-        let text = format!("{SITES}{more}{}{example}", links.concat());
+        let text = format!("{SITES}{extra_toml}{}{example}", links.concat());
         let topology = Topology::parse(&Source::new("docs.toml", text));
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
@@ -157,12 +157,12 @@ fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
 fn the_paths_page_has_valid_examples_and_every_key() {
     assert_eq!(examples(PATHS).count(), 3);
     for example in examples(PATHS) {
-        let head = if example.contains("version") {
+        let version = if example.contains("version") {
             ""
         } else {
             SITES
         };
-        let topology = Topology::parse(&Source::new("docs.toml", format!("{head}{example}")));
+        let topology = Topology::parse(&Source::new("docs.toml", format!("{version}{example}")));
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
     for key in [
