@@ -176,7 +176,7 @@ impl PathsOfFlows {
                     name.to_owned(),
                     flows.cell(),
                     sum(|flow| u64::from(flow.path_changes() > 0)).cell(),
-                    sum(FlowTruth::changes).cell(),
+                    sum(FlowTruth::path_changes).cell(),
                     sum(FlowTruth::packets).cell(),
                     self.reordered(sum(FlowTruth::reordered)).cell(),
                 ]);

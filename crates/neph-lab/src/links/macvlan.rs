@@ -93,7 +93,7 @@ impl MacvlanNetwork {
 }
 
 /// Neighbour entries of a pod for the others.
-fn meet(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
+fn neighbour_operations(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
     let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
     let congestion_option = pods.congestion_option(pod);
     let mut operations = vec![Operation::ip(namespace, "link set dev eth0 up")];

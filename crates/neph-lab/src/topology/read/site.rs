@@ -270,7 +270,7 @@ pub(super) fn text_entries(
             Err(fault) => problems.add(entry.node.span.clone(), fault),
         }
     }
-    pairs
+    texts
 }
 
 fn plain_text(value: &Value) -> Result<String, Fault> {
