@@ -43,8 +43,8 @@ impl Program for Nginx {
             "http"
         };
         let servers: Vec<String> = proxy
-            .front
-            .to
+            .frontend
+            .endpoints
             .iter()
             .map(|endpoint| format!("server {endpoint};"))
             .collect();
