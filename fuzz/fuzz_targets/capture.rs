@@ -41,9 +41,9 @@ impl Listener for Counts {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                let path = flow.round_trips(half).path(method);
+                let path = flow.round_trips(half).path_quantiles(method);
                 self.kept += path.map_or(0, |path| path.n);
-                assert!(path.is_none_or(|path| path.least <= path.p50 && path.p50 <= path.most));
+                assert!(path.is_none_or(|path| path.min <= path.p50 && path.p50 <= path.max));
             }
         }
     }
@@ -54,7 +54,7 @@ fn check(pair: &HostPair) {
     let total = pair.counts();
     assert!(total.answered() <= total.requests());
     if let Some(trips) = total.round_trips(Half::Server) {
-        assert!(trips.least <= trips.mean && trips.mean <= trips.most);
+        assert!(trips.min <= trips.mean && trips.mean <= trips.max);
     }
 }
 
@@ -80,16 +80,16 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&cut, file)) = bytes.split_first() else {
         return;
     };
-    let limits = Limits { flows: usize::from(cut % 8) + 1, ..Limits::default() };
+    let limits = Limits { max_flows: usize::from(cut % 8) + 1, ..Limits::default() };
     let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
-    let mut exchanges = Exchanges::new(limits.flows, limits.idle_timeout);
+    let mut exchanges = Exchanges::new(limits.max_flows, limits.idle_timeout);
     let whole = packets(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
             exchanges.add_packet_with(at, &packet, check);
             seen += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
             table.add_packet(at, &packet, &mut counts);
-            assert!(table.len() <= limits.flows);
+            assert!(table.len() <= limits.max_flows);
         }
     });
     exchanges.end(check);

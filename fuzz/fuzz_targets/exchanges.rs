@@ -24,16 +24,16 @@ impl ConversationListener {
         assert!(total.packets() > 0);
         assert!(total.answered() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
-            assert!(trips.least >= Span::from_nanos(0));
-            assert!(trips.least <= trips.p50 && trips.p50 <= trips.most);
+            assert!(trips.min >= Span::from_nanos(0));
+            assert!(trips.min <= trips.p50 && trips.p50 <= trips.max);
             if pair.key().protocol != ExchangeProtocol::Quic {
                 assert!(trips.n <= total.answered());
             }
         }
         assert!(total.answered() + total.requests_not_tracked() <= total.requests());
         if let Some(trips) = total.round_trips(Half::Server) {
-            assert!(trips.least <= trips.mean && trips.mean <= trips.most);
-            let width = trips.most.nanos() - trips.least.nanos() + 1;
+            assert!(trips.min <= trips.mean && trips.mean <= trips.max);
+            let width = trips.max.nanos() - trips.min.nanos() + 1;
             assert!(trips.deviation.is_none_or(|far| far.nanos() <= width));
         }
     }

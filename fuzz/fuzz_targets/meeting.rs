@@ -49,15 +49,15 @@ fuzz_target!(|bytes: &[u8]| {
         let Some(seen) = dissect(Link::Ip, &later, length(packet)) else { continue };
         there += 1;
         meeting.add_second(at * 1_000 - 500_000, &seen);
-        let known = Identity::of(&seen);
+        let known = Identity::from_packet(&seen);
         if seen.tunnel.is_none() && let Some(before) = dissect(Link::Ip, packet, length(packet)) {
-            assert_eq!(Identity::of(&before), known);
+            assert_eq!(Identity::from_packet(&before), known);
         }
         let kept = &later[..later.len().saturating_sub(usize::from(*cut))];
         // Cut within a tunnel's header it is the tunnel's packet.
         if let Some(part) = dissect(Link::Ip, kept, length(packet))
             && part.ip.payload.as_ptr() == seen.ip.payload.as_ptr()
-            && let Some(part) = Identity::of(&part)
+            && let Some(part) = Identity::from_packet(&part)
         {
             assert!(known.is_none_or(|known| known == part));
         }

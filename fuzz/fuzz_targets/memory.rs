@@ -47,7 +47,7 @@ fuzz_target!(|bytes: &[u8]| {
     let limits = Limits::default();
     let (most, ()) = counted::most_of(|| {
         let (mut table, mut twice) = (Table::new(limits), DuplicateFilter::default());
-        let mut exchanges = Exchanges::new(limits.flows, limits.idle_timeout);
+        let mut exchanges = Exchanges::new(limits.max_flows, limits.idle_timeout);
         packets(file, hosts, |at, interface, packet| {
             let at = Wall::from_unix_nanos(at);
             if !twice.is_copy(at, interface, packet) && !exchanges.add_packet_with(at, packet, |_| {}) {

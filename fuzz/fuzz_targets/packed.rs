@@ -5,7 +5,7 @@
 use std::io::{self, Read};
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::reading::packed::{Decompressed, decompress};
+use neph_capture::reading::compressed::{Decompressed, decompress};
 
 /// A few bytes unpack to very many: so many are looked at.
 const MAXIMUM: u64 = 1 << 14;

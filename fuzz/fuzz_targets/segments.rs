@@ -36,8 +36,8 @@ impl Listener for ConversationListener {
         }
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
-                if let Some(path) = flow.round_trips(half).path(method) {
-                    assert!(path.least <= path.p50 && path.p50 <= path.most);
+                if let Some(path) = flow.round_trips(half).path_quantiles(method) {
+                    assert!(path.min <= path.p50 && path.p50 <= path.max);
                     assert!(path.n <= self.samples);
                 }
             }
@@ -85,7 +85,7 @@ fn packet(bytes: &[u8; EACH]) -> (i64, Vec<u8>, u32) {
 fuzz_target!(|bytes: &[u8]| {
     let Some((&first, rest)) = bytes.split_first() else { return };
     let limits = Limits {
-        flows: usize::from(first & 3) + 1,
+        max_flows: usize::from(first & 3) + 1,
         max_pending_bytes: usize::from(first >> 2) * 1_000,
         ..Limits::default()
     };
@@ -97,10 +97,10 @@ fuzz_target!(|bytes: &[u8]| {
         now += later;
         let seen = dissect(Link::Ip, &bytes, wire).expect("a packet");
         table.add_packet(Wall::from_unix_nanos(now), &seen, &mut listener);
-        assert!(table.len() <= limits.flows);
+        assert!(table.len() <= limits.max_flows);
     }
     table.flush(&mut listener);
-    assert!(table.memory() <= limits.max_pending_bytes + limits.flows * OF_A_FLOW);
+    assert!(table.memory_bytes() <= limits.max_pending_bytes + limits.max_flows * OF_A_FLOW);
     table.end(&mut listener);
     assert!(table.is_empty());
     assert_eq!(listener.packets, segments.len() as u64);

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use neph_lab::{Record, TruthError, TruthFile, flows_of};
+use neph_lab::{Record, TruthError, TruthFile, evaluate_flows};
 
 const HEADER: usize = 64;
 const RECORD: usize = 56;
@@ -29,14 +29,14 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// The records, how many bytes of a last one were left over, and whether none was damaged.
 fn read(bytes: &[u8]) -> Option<(Vec<Record>, usize, bool)> {
-    let mut file = TruthFile::of(bytes, Path::new("x.truth")).ok()?;
+    let mut file = TruthFile::from_reader(bytes, Path::new("x.truth")).ok()?;
     assert!(file.every() > 0 && file.link().chars().count() <= 48);
     let (mut records, mut whole) = (Vec::new(), true);
     for record in file.by_ref() {
         match record {
             Ok(record) => records.push(record),
-            Err(TruthError::Damaged { at, .. }) => {
-                assert_eq!(at as usize, HEADER + records.len() * RECORD);
+            Err(TruthError::Damaged { offset, .. }) => {
+                assert_eq!(offset as usize, HEADER + records.len() * RECORD);
                 whole = false;
             }
             Err(error) => panic!("{error}"),
@@ -49,11 +49,11 @@ fn read(bytes: &[u8]) -> Option<(Vec<Record>, usize, bool)> {
 fn flows_hold(records: &[Record]) {
     let packet = |record: &&Record| matches!(record, Record::Packet { handling, .. } if !handling.is_copy);
     let packets = records.iter().filter(packet).count();
-    let flows = flows_of(records.iter().copied());
+    let flows = evaluate_flows(records.iter().copied());
     assert_eq!(flows.values().map(|flow| flow.packets()).sum::<u64>(), packets as u64);
     for flow in flows.values() {
         assert!(flow.segments.windows(2).all(|pair| pair[0].path != pair[1].path), "{flow:?}");
-        assert!(flow.segments.iter().all(|one| one.from <= one.until), "{flow:?}");
+        assert!(flow.segments.iter().all(|segment| segment.first_arrival <= segment.last_arrival), "{flow:?}");
         assert!(flow.reordered() + flow.lost() <= flow.packets(), "{flow:?}");
     }
 }

@@ -54,7 +54,7 @@ impl Directions {
     fn compare(&mut self, stamps: &[FourTimestamps]) {
         let mut clock = PeerClock::default();
         for timestamps in stamps {
-            clock.add(*timestamps);
+            clock.add_timestamps(*timestamps);
         }
         let Some(course) = clock.course() else {
             self.without = stamps.len();

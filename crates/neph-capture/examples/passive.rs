@@ -69,7 +69,7 @@ fn main() -> io::Result<()> {
                 table.flush(&mut counts);
                 let totals = table.end_period(|_, recent| {
                     let round_trips = recent.round_trips(Half::Server);
-                    std::hint::black_box(round_trips.path(Method::Acknowledgement));
+                    std::hint::black_box(round_trips.path_quantiles(Method::Acknowledgement));
                 });
                 std::hint::black_box(totals);
                 due = nanos + SECOND;
@@ -79,7 +79,7 @@ fn main() -> io::Result<()> {
         }
         ControlFlow::Continue(())
     });
-    let memory = table.memory();
+    let memory = table.memory_bytes();
     table.end(&mut counts);
     writeln!(
         io::stdout(),

@@ -178,7 +178,7 @@ impl CaptureMatcher {
 
     /// Adds a packet of the first capture.
     pub fn add_first(&mut self, at: i64, packet: &Dissected<'_>) {
-        let Some(identity) = Identity::of(packet) else {
+        let Some(identity) = Identity::from_packet(packet) else {
             self.count_cut_first(at);
             return;
         };
@@ -250,7 +250,7 @@ impl CaptureMatcher {
 
     /// Adds a packet of the second capture, once the first is over.
     pub fn add_second(&mut self, at: i64, packet: &Dissected<'_>) {
-        let Some(identity) = Identity::of(packet) else {
+        let Some(identity) = Identity::from_packet(packet) else {
             self.count_cut_second(at);
             return;
         };

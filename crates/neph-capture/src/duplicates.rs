@@ -21,7 +21,7 @@ use mirrored::{MirrorDetector, MirroredPacket, PacketKind};
 const SLOTS_PER_SET: usize = 8;
 /// Number of sets, at first and at most. At most 8 MiB of places hold 50 ms at 2 million packets per second.
 /// Beyond that, the oldest packet of a full set is forgotten.
-const SETS: RangeInclusive<usize> = 512..=1 << 15;
+const SET_COUNTS: RangeInclusive<usize> = 512..=1 << 15;
 /// Compared bytes of the transport header and of the payload.
 const COMPARED_BYTES: usize = 64;
 /// No retransmission timer is shorter (RFC 6298 requires 1 s, Linux has 200 ms).
@@ -33,9 +33,9 @@ const MAX_MIRROR_DELAY: Span = Span::from_millis(5);
 /// More than one copy per this many packets is no accident of the network.
 const COPY_SHARE_DIVISOR: u64 = 20;
 
-/// What is remembered of a packet.
+/// A packet that was captured.
 #[derive(Debug, Clone, Copy)]
-struct KnownPacket {
+struct SeenPacket {
     hash: u64,
     interface: u32,
     /// Digest of its tunnel in the upper half, of its VLAN in the lower half; 0 where there is none.
@@ -43,24 +43,24 @@ struct KnownPacket {
     at: Wall,
 }
 
-impl KnownPacket {
+impl SeenPacket {
     /// Time until `at`. Captures of several processors are not in order: the copy may have the earlier
     /// timestamp.
     fn time_until(self, at: Wall) -> Span {
-        let later = at.unix_nanos().saturating_sub(self.at.unix_nanos());
-        Span::from_nanos(later.saturating_abs())
+        let delay = at.unix_nanos().saturating_sub(self.at.unix_nanos());
+        Span::from_nanos(delay.saturating_abs())
     }
 
     /// Whether both are the same packet apart from added layers. Two VLANs, or two tunnels, belong to two
     /// networks.
     const fn is_identical(self, hash: u64, layers: u32) -> bool {
-        const fn nests(a: u32, b: u32) -> bool {
+        const fn is_equal_or_absent(a: u32, b: u32) -> bool {
             a == b || a == 0 || b == 0
         }
-        let (vlan, tunnel) = (0x1fff, !0x1fff);
+        let (vlan_mask, tunnel_mask) = (0x1fff, !0x1fff);
         self.hash == hash
-            && nests(self.layers & vlan, layers & vlan)
-            && nests(self.layers & tunnel, layers & tunnel)
+            && is_equal_or_absent(self.layers & vlan_mask, layers & vlan_mask)
+            && is_equal_or_absent(self.layers & tunnel_mask, layers & tunnel_mask)
     }
 }
 
@@ -69,8 +69,8 @@ impl KnownPacket {
 pub struct DuplicateFilter {
     hasher: RandomState,
     /// Empty before the first packet, then whole sets; their number is a power of two.
-    slots: Vec<Option<KnownPacket>>,
-    mirrored: MirrorDetector,
+    slots: Vec<Option<SeenPacket>>,
+    mirror_detector: MirrorDetector,
     examined: u64,
     repeats: u64,
     copies: u64,
@@ -92,35 +92,35 @@ impl DuplicateFilter {
     fn classify(&mut self, at: Wall, interface: u32, packet: &Dissected<'_>) -> Occurrence {
         self.examined += 1;
         let hash = self.hash(packet);
-        let current = KnownPacket {
+        let current = SeenPacket {
             hash,
             interface,
             layers: self.layers(packet),
             at,
         };
         let mirrored = self.mirrored_packet(packet);
-        let mut known_packets = self.set(hash).iter_mut().flatten();
-        let identical = known_packets.find(|known| known.is_identical(hash, current.layers));
-        let Some(known) = identical else {
-            self.remember(current);
-            self.mirrored.add_first(mirrored);
+        let mut seen_packets = self.slots_of_set(hash).iter_mut().flatten();
+        let identical = seen_packets.find(|seen| seen.is_identical(hash, current.layers));
+        let Some(seen) = identical else {
+            self.insert(current);
+            self.mirror_detector.add_first(mirrored);
             return Occurrence::First;
         };
-        let delay = known.time_until(at);
+        let delay = seen.time_until(at);
         if delay >= MAX_DUPLICATE_DELAY {
-            *known = current;
-            self.mirrored.add_first(mirrored);
+            *seen = current;
+            self.mirror_detector.add_first(mirrored);
             return Occurrence::First;
         }
-        if known.interface != interface || known.layers != current.layers {
+        if seen.interface != interface || seen.layers != current.layers {
             self.copies += 1;
             return Occurrence::OtherInterface;
         }
         if delay >= MAX_MIRROR_DELAY {
             // A retransmission: the next packet may be its copy.
-            known.at = at;
+            seen.at = at;
         }
-        if self.mirrored.add_repetition(mirrored, delay) {
+        if self.mirror_detector.add_repetition(mirrored, delay) {
             self.copies += 1;
             return Occurrence::SameInterface;
         }
@@ -135,7 +135,7 @@ impl DuplicateFilter {
             hosts: self.hasher.hash_one((a.min(b), a.max(b))),
             is_upward: a < b,
             number: packet.ip.identification.unwrap_or(0),
-            kind: PacketKind::of(packet),
+            kind: PacketKind::from_packet(packet),
         }
     }
 
@@ -144,19 +144,19 @@ impl DuplicateFilter {
         let ip = &packet.ip;
         let payload = &ip.payload[..ip.payload.len().min(COMPARED_BYTES)];
         // The interface may compute the checksum later.
-        let checksum = match packet.transport {
+        let checksum_offset = match packet.transport {
             Transport::Tcp { .. } => 16,
             Transport::Udp { .. } => 6,
             _ => payload.len(),
         };
-        let (before, later) = payload.split_at(checksum.min(payload.len()));
+        let (before_checksum, later) = payload.split_at(checksum_offset.min(payload.len()));
         let after_checksum = later.get(2..).unwrap_or_default();
         let addresses = (ip.source, ip.destination, ip.identification);
         let hashed_fields = (
             addresses,
             ip.fragment_offset,
             ip.total_len,
-            before,
+            before_checksum,
             after_checksum,
         );
         self.hasher.hash_one(hashed_fields)
@@ -170,9 +170,9 @@ impl DuplicateFilter {
     }
 
     /// The places in which a packet may be remembered.
-    fn set(&mut self, hash: u64) -> &mut [Option<KnownPacket>] {
+    fn slots_of_set(&mut self, hash: u64) -> &mut [Option<SeenPacket>] {
         if self.slots.is_empty() {
-            self.slots.resize(SETS.start() * SLOTS_PER_SET, None);
+            self.slots.resize(SET_COUNTS.start() * SLOTS_PER_SET, None);
         }
         let sets = self.slots.len() / SLOTS_PER_SET;
         // At most as many bits as there are sets, so it fits.
@@ -182,13 +182,13 @@ impl DuplicateFilter {
 
     /// Stores the packet in an empty place of its set, or in that of the oldest packet. If a copy of that one
     /// may still come, the sets grow.
-    fn remember(&mut self, packet: KnownPacket) {
+    fn insert(&mut self, packet: SeenPacket) {
         loop {
-            let is_full_grown = self.slots.len() >= SETS.end() * SLOTS_PER_SET;
-            let set = self.set(packet.hash).iter_mut();
+            let has_max_size = self.slots.len() >= SET_COUNTS.end() * SLOTS_PER_SET;
+            let set = self.slots_of_set(packet.hash).iter_mut();
             let oldest = set.min_by_key(|packet| packet.map(|observed| observed.at));
             let Some(slot) = oldest else { return };
-            if is_full_grown
+            if has_max_size
                 || !slot
                     .is_some_and(|observed| observed.time_until(packet.at) < MAX_DUPLICATE_DELAY)
             {
@@ -205,7 +205,7 @@ impl DuplicateFilter {
         let previous = std::mem::replace(&mut self.slots, doubled);
         for observed in previous.into_iter().flatten() {
             let empty = self
-                .set(observed.hash)
+                .slots_of_set(observed.hash)
                 .iter_mut()
                 .find(|packet| packet.is_none());
             if let Some(slot) = empty {

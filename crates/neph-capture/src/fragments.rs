@@ -92,7 +92,7 @@ impl Fragments {
     ) -> Option<CompletePacket> {
         let ip = &packet.ip;
         self.make_room(passing.at);
-        let key = (passing.point, passing.identity.of_fragments());
+        let key = (passing.point, passing.identity.fragment_key());
         let packet_state = self
             .incomplete
             .entry(key)
@@ -178,7 +178,7 @@ impl IncompletePacket {
     fn packet_identity(&self, fragment: &Dissected<'_>) -> Option<Identity> {
         let first = self.first.as_ref()?;
         let length = usize::try_from(self.length?).ok()?;
-        let packet_identity = Identity::of(&Dissected::of_ip(IpPacket {
+        let packet_identity = Identity::from_packet(&Dissected::of_ip(IpPacket {
             protocol: first.identity.protocol,
             total_len: first.header_len.saturating_add(length),
             header_len: first.header_len,

@@ -13,7 +13,7 @@ use neph_wire::ip::{TCP, tcp_timestamps};
 /// Bytes of payload that count: enough to distinguish numbered messages, few enough to be in every capture.
 pub(crate) const COUNTED_PAYLOAD_BYTES: usize = 16;
 /// Bytes of a TCP header without options.
-const TCP_HEADER: usize = 20;
+const TCP_HEADER_BYTES: usize = 20;
 
 /// Two packets are equal, or are one packet, if these fields are equal. A capture may hold a packet twice,
 /// and some packets have no number (bare acknowledgements over IPv6 without timestamps). So one identity may
@@ -43,7 +43,7 @@ impl Identity {
     }
 
     /// The part that is equal in all fragments of one packet.
-    pub(crate) fn of_fragments(&self) -> Self {
+    pub(crate) fn fragment_key(&self) -> Self {
         Self {
             source: SocketAddr::new(self.source.ip(), 0),
             destination: SocketAddr::new(self.destination.ip(), 0),
@@ -54,7 +54,7 @@ impl Identity {
     }
 
     /// Identity of the innermost packet. `None` if the capture lacks bytes that count.
-    pub fn of(packet: &Dissected<'_>) -> Option<Self> {
+    pub fn from_packet(packet: &Dissected<'_>) -> Option<Self> {
         let (ports, content) = content(packet)?;
         let ip = &packet.ip;
         Some(Self {
@@ -82,13 +82,13 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             if header.options.len() + 20 < header.header_len {
                 return None;
             }
-            let stamps = tcp_timestamps(header.options).unwrap_or_default();
+            let (timestamp, echo) = tcp_timestamps(header.options).unwrap_or_default();
             // These numbers identify the bytes, so the bytes themselves add nothing.
-            let numbers = [header.seq, header.ack, stamps.0, stamps.1, *payload_len];
-            let digest = numbers
-                .iter()
-                .fold(digest, |digest, number| digest.with(&number.to_be_bytes()));
-            let digest = digest.with(&[header.flags]);
+            let numbers = [header.seq, header.ack, timestamp, echo, *payload_len];
+            let digest = numbers.iter().fold(digest, |digest, number| {
+                digest.with_bytes(&number.to_be_bytes())
+            });
+            let digest = digest.with_bytes(&[header.flags]);
             ((header.source, header.destination), digest.0)
         }
         Transport::Udp {
@@ -96,12 +96,14 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             payload_len,
         } => {
             let counted = counted_bytes(header.payload, *payload_len as usize)?;
-            let digest = digest.with(&payload_len.to_be_bytes()).with(counted);
+            let digest = digest
+                .with_bytes(&payload_len.to_be_bytes())
+                .with_bytes(counted);
             ((header.source, header.destination), digest.0)
         }
         Transport::Icmp(message) => {
             // Type and code; the checksum after them depends on the rest.
-            let (head, body) = message.split_at_checked(4)?;
+            let (header, body) = message.split_at_checked(4)?;
             let body = body.get(..body.len().min(4 + COUNTED_PAYLOAD_BYTES))?;
             if body.len()
                 < carried_bytes
@@ -113,20 +115,23 @@ fn content(packet: &Dissected<'_>) -> Option<((u16, u16), u64)> {
             (
                 (0, 0),
                 digest
-                    .with(&head[..2])
+                    .with_bytes(&header[..2])
                     .with_length(carried_bytes)
-                    .with(body)
+                    .with_bytes(body)
                     .0,
             )
         }
         Transport::Fragment | Transport::Other => {
             // A truncated TCP header is parsed as none; the whole one would give another identity.
-            let is_cut = ip.payload.len() < carried_bytes.min(TCP_HEADER);
+            let is_cut = ip.payload.len() < carried_bytes.min(TCP_HEADER_BYTES);
             if matches!(packet.transport, Transport::Other) && ip.protocol == TCP && is_cut {
                 return None;
             }
             let counted = counted_bytes(ip.payload, carried_bytes)?;
-            ((0, 0), digest.with_length(carried_bytes).with(counted).0)
+            (
+                (0, 0),
+                digest.with_length(carried_bytes).with_bytes(counted).0,
+            )
         }
     })
 }
@@ -147,7 +152,7 @@ impl Default for Digest {
 }
 
 impl Digest {
-    pub(crate) fn with(self, bytes: &[u8]) -> Self {
+    pub(crate) fn with_bytes(self, bytes: &[u8]) -> Self {
         let mixed = bytes.iter().fold(self.0, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -155,7 +160,7 @@ impl Digest {
     }
 
     fn with_length(self, length: usize) -> Self {
-        self.with(&u64::try_from(length).unwrap_or(u64::MAX).to_be_bytes())
+        self.with_bytes(&u64::try_from(length).unwrap_or(u64::MAX).to_be_bytes())
     }
 }
 
@@ -201,13 +206,13 @@ mod tests {
     }
 
     fn identity_of(packet: &[u8]) -> Option<Identity> {
-        identity_of_cut(packet, packet.len())
+        identity_if_truncated(packet, packet.len())
     }
 
     /// The identity where a capture keeps only this many bytes.
-    fn identity_of_cut(packet: &[u8], captured: usize) -> Option<Identity> {
+    fn identity_if_truncated(packet: &[u8], captured: usize) -> Option<Identity> {
         let length = u32::try_from(packet.len()).unwrap();
-        Identity::of(&dissect(Link::Ip, &packet[..captured], length)?)
+        Identity::from_packet(&dissect(Link::Ip, &packet[..captured], length)?)
     }
 
     #[test]
@@ -221,14 +226,14 @@ mod tests {
     }
 
     #[test]
-    fn the_link_and_the_vlan_do_not_count() {
+    fn link_header_and_vlan_do_not_affect_packet_identity() {
         let packet = ipv4(ICMP, 5, 64, &[8, 0, 1, 2, 0, 9, 0, 1, 3, 3, 3, 3]);
         let mut tagged = vec![2; 12];
         tagged.extend([0x81, 0, 0, 42, 8, 0]);
         tagged.extend(&packet);
         let length = u32::try_from(tagged.len()).unwrap();
         let observed = dissect(Link::Ethernet, &tagged, length).unwrap();
-        assert_eq!(Identity::of(&observed), identity_of(&packet));
+        assert_eq!(Identity::from_packet(&observed), identity_of(&packet));
     }
 
     #[test]
@@ -255,24 +260,33 @@ mod tests {
     #[test]
     fn the_captured_length_matters_only_if_it_is_too_short() {
         let long = ipv4(UDP, 5, 64, &udp(&[7; 500], 0));
-        assert_eq!(identity_of_cut(&long, 20 + 8 + 16), identity_of(&long));
-        assert_eq!(identity_of_cut(&long, 20 + 8 + 15), None);
-        let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
-        assert_eq!(identity_of_cut(&segment, 20 + 32), identity_of(&segment));
         assert_eq!(
-            identity_of_cut(&segment, 20 + 31),
-            None,
-            "its time stamps are cut"
+            identity_if_truncated(&long, 20 + 8 + 16),
+            identity_of(&long)
+        );
+        assert_eq!(identity_if_truncated(&long, 20 + 8 + 15), None);
+        let segment = ipv4(TCP, 5, 64, &tcp(1000, 1, &[7; 500]));
+        assert_eq!(
+            identity_if_truncated(&segment, 20 + 32),
+            identity_of(&segment)
         );
         assert_eq!(
-            identity_of_cut(&segment, 20 + 19),
+            identity_if_truncated(&segment, 20 + 31),
+            None,
+            "its timestamps are cut"
+        );
+        assert_eq!(
+            identity_if_truncated(&segment, 20 + 19),
             None,
             "its header is cut"
         );
         let echo: Vec<u8> = [8, 0, 1, 2, 0, 9, 0, 1].into_iter().chain(0..56).collect();
         let echo = ipv4(ICMP, 5, 64, &echo);
-        assert_eq!(identity_of_cut(&echo, 20 + 8 + 16), identity_of(&echo));
-        assert_eq!(identity_of_cut(&echo, 20 + 8 + 15), None);
+        assert_eq!(
+            identity_if_truncated(&echo, 20 + 8 + 16),
+            identity_of(&echo)
+        );
+        assert_eq!(identity_if_truncated(&echo, 20 + 8 + 15), None);
     }
 
     #[test]
@@ -285,17 +299,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn other_numbers_and_other_bytes_are_other_packets(
+        fn a_different_ip_identification_or_payload_is_another_packet(
             number in any::<u16>(),
             payload in prop::collection::vec(any::<u8>(), 1..40),
-            at in 0..16_usize,
+            position in 0..16_usize,
             flipped in 1..=255_u8,
         ) {
             let packet = |number, payload: &[u8]| identity_of(&ipv4(UDP, number, 64, &udp(payload, 0)));
             let original = packet(number, &payload);
             prop_assert_ne!(packet(number.wrapping_add(1), &payload), original);
             let mut other = payload.clone();
-            other[at % payload.len().min(16)] ^= flipped;
+            other[position % payload.len().min(16)] ^= flipped;
             prop_assert_ne!(packet(number, &other), original);
             other.push(0);
             prop_assert_ne!(packet(number, &other), original);
@@ -305,7 +319,7 @@ mod tests {
         fn any_captured_bytes_are_accepted(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
             for link in [Link::Ip, Link::Ethernet] {
                 if let Some(packet) = dissect(link, &bytes, 120) {
-                    let _ = Identity::of(&packet);
+                    let _ = Identity::from_packet(&packet);
                 }
             }
         }

@@ -13,18 +13,18 @@ use neph_wire::dissect::Link;
 
 use crate::stream::{Ending, ReadSummary, Records};
 
-/// Hands out each packet of several captures, the earliest first, until `take` breaks off. What has no time
+/// Hands out each packet of several captures, the earliest first, until `on_record` stops. What has no time
 /// comes before what has one; at one time the earlier of the captures comes first. Each interface of each
 /// capture has a number of its own.
 ///
-/// `ended` is called with a capture's place and summary when it has ended, and may break off too.
+/// `on_end` is called with a capture's index and summary when it has ended, and may stop too.
 pub fn read_merged<R: Read>(
     sources: Vec<R>,
-    mut take: impl FnMut(Record<'_>) -> ControlFlow<()>,
-    mut ended: impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
+    mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
+    mut on_end: impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
 ) -> ReadSummary {
-    let mut merged = Merged::of(sources);
-    let ending = match merged.read(&mut take, &mut ended) {
+    let mut merged = MergedCaptures::new(sources);
+    let ending = match merged.read(&mut on_record, &mut on_end) {
         ControlFlow::Continue(()) => Ending::Whole,
         ControlFlow::Break(()) => Ending::Stopped,
     };
@@ -40,33 +40,33 @@ struct BufferedPacket {
     length: u32,
 }
 
-/// A capture of which one packet is ahead.
+/// A capture whose next packet was read.
 #[derive(Debug)]
-struct Part<R> {
+struct BufferedCapture<R> {
     records: Records<R>,
-    ahead: Option<BufferedPacket>,
-    /// Of the packet ahead.
+    next_packet: Option<BufferedPacket>,
+    /// Bytes of the next packet.
     bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Merged<R> {
-    parts: Vec<Part<R>>,
-    /// The number of each: of which capture it is, and which of its own.
+struct MergedCaptures<R> {
+    captures: Vec<BufferedCapture<R>>,
+    /// The number of each interface, by capture and by the capture's own number.
     interfaces: HashMap<(usize, u32), u32, RandomState>,
     /// Packets that were handed out.
     packets: u64,
 }
 
-impl<R: Read> Merged<R> {
-    fn of(sources: Vec<R>) -> Self {
-        let part = |source| Part {
-            records: Records::of(source),
-            ahead: None,
+impl<R: Read> MergedCaptures<R> {
+    fn new(sources: Vec<R>) -> Self {
+        let capture = |source| BufferedCapture {
+            records: Records::new(source),
+            next_packet: None,
             bytes: Vec::new(),
         };
         Self {
-            parts: sources.into_iter().map(part).collect(),
+            captures: sources.into_iter().map(capture).collect(),
             interfaces: HashMap::default(),
             packets: 0,
         }
@@ -74,39 +74,39 @@ impl<R: Read> Merged<R> {
 
     fn read(
         &mut self,
-        take: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
-        ended: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
+        on_record: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
+        on_end: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        for index in 0..self.parts.len() {
-            self.advance(index, ended)?;
+        for index in 0..self.captures.len() {
+            self.read_next_packet(index, on_end)?;
         }
-        while let Some((index, ahead)) = self.earliest() {
-            let interface = self.number(index, ahead.interface);
+        while let Some((index, packet)) = self.take_earliest() {
+            let interface = self.interface_number(index, packet.interface);
             self.packets += 1;
-            take(Record {
-                at: ahead.at,
-                link: ahead.link,
+            on_record(Record {
+                at: packet.at,
+                link: packet.link,
                 interface,
-                bytes: &self.parts[index].bytes,
-                length: ahead.length,
+                bytes: &self.captures[index].bytes,
+                length: packet.length,
             })?;
-            self.advance(index, ended)?;
+            self.read_next_packet(index, on_end)?;
         }
         ControlFlow::Continue(())
     }
 
     /// Reads the next packet of one of them.
-    fn advance(
+    fn read_next_packet(
         &mut self,
         index: usize,
-        ended: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
+        on_end: &mut impl FnMut(usize, ReadSummary) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Part {
+        let BufferedCapture {
             records,
-            ahead,
+            next_packet,
             bytes,
-        } = &mut self.parts[index];
-        let read = records.next(|record| {
+        } = &mut self.captures[index];
+        let read = records.read_next(|record| {
             bytes.clear();
             bytes.extend_from_slice(record.bytes);
             BufferedPacket {
@@ -117,31 +117,32 @@ impl<R: Read> Merged<R> {
             }
         });
         match read {
-            Ok(next) => *ahead = Some(next),
-            Err(ending) => return ended(index, records.summary(ending)),
+            Ok(packet) => *next_packet = Some(packet),
+            Err(ending) => return on_end(index, records.summary(ending)),
         }
         ControlFlow::Continue(())
     }
 
     /// Takes the packet that passed first.
-    fn earliest(&mut self) -> Option<(usize, BufferedPacket)> {
-        let aheads = self.parts.iter().enumerate();
-        let times = aheads.filter_map(|(index, part)| Some((part.ahead.as_ref()?.at, index)));
+    fn take_earliest(&mut self) -> Option<(usize, BufferedPacket)> {
+        let captures = self.captures.iter().enumerate();
+        let times =
+            captures.filter_map(|(index, capture)| Some((capture.next_packet.as_ref()?.at, index)));
         let (_, index) = times.min()?;
-        Some((index, self.parts[index].ahead.take()?))
+        Some((index, self.captures[index].next_packet.take()?))
     }
 
-    fn number(&mut self, index: usize, interface: u32) -> u32 {
+    fn interface_number(&mut self, index: usize, interface: u32) -> u32 {
         let next = u32::try_from(self.interfaces.len()).unwrap_or(u32::MAX);
         *self.interfaces.entry((index, interface)).or_insert(next)
     }
 
-    /// Of all of them together.
+    /// Summary of all captures together.
     fn summary(&self, ending: Ending) -> ReadSummary {
         let summaries = self
-            .parts
+            .captures
             .iter()
-            .map(|part| part.records.summary(Ending::Stopped));
+            .map(|capture| capture.records.summary(Ending::Stopped));
         summaries.fold(
             ReadSummary {
                 packets: self.packets,

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use neph_wire::capture::{CaptureError, CaptureReader, Record, Step};
 
 /// Bytes per read: they stay in the processor's cache until they are parsed.
-const WINDOW: usize = 256 << 10;
+const WINDOW_BYTES: usize = 256 << 10;
 
 /// Result of reading a capture. Packets that were passed on before its end are valid in any case.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ pub enum Ending {
     /// Within a record.
     CutOff,
     /// Within the compressed data.
-    CutPacked,
+    CutOffCompressed,
     /// The compressed data is corrupt, or not supported.
-    BrokenPacked(io::Error),
+    Undecodable(io::Error),
     /// It is no capture, or not from here on.
     Broken(CaptureError),
     /// A read failed.
@@ -50,9 +50,9 @@ pub fn read_capture(
     source: &mut impl Read,
     mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
 ) -> ReadSummary {
-    let mut records = Records::of(source);
+    let mut records = Records::new(source);
     loop {
-        match records.next(&mut on_record) {
+        match records.read_next(&mut on_record) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => return records.summary(Ending::Stopped),
             Err(ending) => return records.summary(ending),
@@ -70,7 +70,7 @@ pub(crate) struct Records<R> {
 }
 
 impl<R: Read> Records<R> {
-    pub(crate) fn of(source: R) -> Self {
+    pub(crate) fn new(source: R) -> Self {
         Self {
             source,
             reader: CaptureReader::new(),
@@ -81,7 +81,10 @@ impl<R: Read> Records<R> {
 
     /// The result of `on_record` for the next packet, or why there is none.
     #[inline]
-    pub(crate) fn next<T>(&mut self, on_record: impl FnOnce(Record<'_>) -> T) -> Result<T, Ending> {
+    pub(crate) fn read_next<T>(
+        &mut self,
+        on_record: impl FnOnce(Record<'_>) -> T,
+    ) -> Result<T, Ending> {
         loop {
             match self.reader.step(self.window.bytes()) {
                 Ok(Step::Packet(record, used)) => {
@@ -99,12 +102,12 @@ impl<R: Read> Records<R> {
 
     fn fill(&mut self, needed: usize) -> Result<(), Ending> {
         match self.window.fill(needed, &mut self.source) {
-            Ok(Filled::Enough) => Ok(()),
-            Ok(Filled::Ended) if self.window.bytes().is_empty() => Err(Ending::Whole),
-            Ok(Filled::Ended) => Err(Ending::CutOff),
+            Ok(FillResult::Enough) => Ok(()),
+            Ok(FillResult::Ended) if self.window.bytes().is_empty() => Err(Ending::Whole),
+            Ok(FillResult::Ended) => Err(Ending::CutOff),
             Err(error) => Err(match error.kind() {
-                io::ErrorKind::UnexpectedEof => Ending::CutPacked,
-                io::ErrorKind::InvalidData => Ending::BrokenPacked(error),
+                io::ErrorKind::UnexpectedEof => Ending::CutOffCompressed,
+                io::ErrorKind::InvalidData => Ending::Undecodable(error),
                 _ => Ending::Failed(error),
             }),
         }
@@ -133,7 +136,7 @@ struct Window {
 }
 
 /// Whether there are as many bytes as needed.
-enum Filled {
+enum FillResult {
     Enough,
     /// The stream has no more.
     Ended,
@@ -150,23 +153,23 @@ impl Window {
     }
 
     /// Reads until there are `needed` bytes, which are moved to the front.
-    fn fill(&mut self, needed: usize, source: &mut impl Read) -> io::Result<Filled> {
+    fn fill(&mut self, needed: usize, source: &mut impl Read) -> io::Result<FillResult> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         while self.end < needed {
             if self.end == self.buffer.len() {
                 // At most twice the received bytes: a wrong length takes no memory.
-                self.buffer.resize((self.end * 2).max(WINDOW), 0);
+                self.buffer.resize((self.end * 2).max(WINDOW_BYTES), 0);
             }
             match source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => return Ok(Filled::Ended),
+                Ok(0) => return Ok(FillResult::Ended),
                 Ok(n) => self.end += n,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(Filled::Enough)
+        Ok(FillResult::Enough)
     }
 }
 
@@ -201,7 +204,7 @@ mod tests {
         }
     }
 
-    fn lengths(source: &mut impl Read) -> (Vec<u32>, ReadSummary) {
+    fn read_lengths(source: &mut impl Read) -> (Vec<u32>, ReadSummary) {
         let mut lengths = Vec::new();
         let summary = read_capture(source, |record| {
             lengths.push(record.length);
@@ -213,45 +216,45 @@ mod tests {
     #[test]
     fn a_truncated_file_gives_its_complete_packets_and_the_position() {
         let file = pcap(&[60, 100, 1500]);
-        let (packet_lengths, summary) = lengths(&mut Cursor::new(&file[..file.len() - 1]));
+        let (packet_lengths, summary) = read_lengths(&mut Cursor::new(&file[..file.len() - 1]));
         assert_eq!(packet_lengths, [60, 100]);
         assert!(matches!(summary.ending, Ending::CutOff));
         assert_eq!(summary.bytes, 24 + 16 + 60 + 16 + 100);
     }
 
     #[test]
-    fn files_that_are_no_captures_are_refused_at_their_first_byte() {
-        let (packet_lengths, summary) = lengths(&mut Cursor::new(b"GIF89a, and more"));
+    fn files_that_are_not_captures_are_refused_at_their_first_byte() {
+        let (packet_lengths, summary) = read_lengths(&mut Cursor::new(b"GIF89a, and more"));
         assert!(packet_lengths.is_empty());
         assert!(matches!(
             summary.ending,
             Ending::Broken(CaptureError::Magic(_))
         ));
         assert_eq!(summary.bytes, 0);
-        let (_, empty) = lengths(&mut Cursor::new(b""));
+        let (_, empty) = read_lengths(&mut Cursor::new(b""));
         assert!(matches!(empty.ending, Ending::Whole));
     }
 
     #[test]
-    fn a_wrong_length_takes_no_memory() {
+    fn a_wrong_record_length_allocates_no_memory() {
         let mut file = vec![
             0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0xff, 0, 0x4d, 0x3c, 0x2b, 0x1a,
         ];
         file.extend([1, 0, 0, 0]);
         let mut window = Window::default();
         let filled = window.fill(16_711_680, &mut &file[..]);
-        assert!(matches!(filled, Ok(Filled::Ended)));
-        assert_eq!(window.buffer.len(), WINDOW);
+        assert!(matches!(filled, Ok(FillResult::Ended)));
+        assert_eq!(window.buffer.len(), WINDOW_BYTES);
     }
 
     proptest! {
         #[test]
-        fn the_same_packets_are_read_in_pieces_of_any_size(
+        fn reads_of_any_size_yield_the_same_packets(
             packets in prop::collection::vec(0_u32..3000, 0..20),
             chunk_size in 1_usize..2000,
         ) {
             let file = pcap(&packets);
-            let (packet_lengths, summary) = lengths(&mut ChunkedReader(&file, chunk_size));
+            let (packet_lengths, summary) = read_lengths(&mut ChunkedReader(&file, chunk_size));
             prop_assert_eq!(packet_lengths, packets);
             prop_assert!(matches!(summary.ending, Ending::Whole));
             prop_assert_eq!(summary.bytes, file.len() as u64);

@@ -57,11 +57,12 @@ pub use topology::{
     Service, Site, Topology, Traffic,
 };
 pub use truth::{
-    FlowKey, FlowTruth, Flows, Identity, PacketHandling, PacketPassage, PathSegment, Record,
-    TruthError, TruthFile, TruthThread, Verdict, flows_of,
+    FlowAccumulator, FlowKey, FlowTruth, Identity, PacketHandling, PacketPassage, PathSegment,
+    Record, TruthError, TruthFile, TruthThread, Verdict, evaluate_flows,
 };
 pub use tunnel::TunnelError;
 pub use verify::{
-    Check, DelayCheck, JitterCheck, Lateness, LinkCheck, LossCheck, Quantiles, UnmeasuredPath,
-    Verified, verification_takes, verify, verify_against, verify_link, verify_until,
+    DelayCheck, DelayQuantiles, JitterCheck, Lateness, LinkCheck, LossCheck, QuantityCheck,
+    UnmeasuredPath, Verified, verification_duration, verify, verify_against, verify_link,
+    verify_until,
 };

@@ -33,10 +33,10 @@ use crate::topology::fixture::FixtureKind;
 ///
 /// netem is second although it uses less CPU: with jitter its packets are reordered, and it keeps no record.
 /// So the same file would not mean the same network everywhere.
-pub(crate) const LINKS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
+pub(crate) const LINK_KINDS: &[&dyn LinkKind] = &[&emulated::Emulated, &netem::Netem];
 
 /// All kinds of `[[overlay]]`.
-pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
+pub(crate) const OVERLAY_KINDS: &[&dyn FixtureKind] = &[
     &vxlan::Vxlan,
     &tunnel::UserSpace,
     &routed::Routed,
@@ -47,10 +47,10 @@ pub(crate) const OVERLAYS: &[&dyn FixtureKind] = &[
 ];
 
 /// All kinds of `[[balancer]]`.
-pub(crate) const BALANCERS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
+pub(crate) const BALANCER_KINDS: &[&dyn FixtureKind] = &[&l4::L4, &haproxy::HaProxy, &nginx::Nginx];
 
 /// All kinds of `[[guest]]`.
-pub(crate) const GUESTS: &[&dyn FixtureKind] =
+pub(crate) const GUEST_KINDS: &[&dyn FixtureKind] =
     &[&uml::UserMode, &qemu::Qemu, &namespace::Namespace];
 
 /// A kind of link.
@@ -58,11 +58,11 @@ pub(crate) trait LinkKind: Sync + std::fmt::Debug {
     /// Its name in a topology (`kind = "..."`).
     fn name(&self) -> &'static str;
     /// Operations that create the interfaces at both sites, in order; they need not be up.
-    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation>;
+    fn create_operations(&self, placement: &LinkPlacement<'_>) -> Vec<Operation>;
     /// The interfaces in the wire namespace for an engine, if it needs one.
     fn engine_ends(&self, number: usize) -> Option<[String; 2]>;
     /// What `link` requests that this kind cannot do: the key and a description.
-    fn refuses(&self, link: &Link) -> Vec<(&'static str, &'static str)>;
+    fn unsupported_features(&self, link: &Link) -> Vec<(&'static str, &'static str)>;
 }
 
 /// Where to create a link.
@@ -73,15 +73,17 @@ pub(crate) struct LinkPlacement<'t> {
     /// The link.
     pub(crate) link: &'t Link,
     /// The namespace of the lab itself.
-    pub(crate) wire: &'t str,
+    pub(crate) wire_namespace: &'t str,
     /// The namespaces of the link's `a` and `b`.
-    pub(crate) sites: [&'t str; 2],
+    pub(crate) site_namespaces: [&'t str; 2],
 }
 
 /// The kind of `link`: by its name, or the default.
-pub(crate) fn kind_of(link: &Link) -> &'static dyn LinkKind {
-    let asked = LINKS.iter().find(|kind| link.kind == Some(kind.name()));
-    *asked.unwrap_or(&LINKS[0])
+pub(crate) fn link_kind(link: &Link) -> &'static dyn LinkKind {
+    let requested = LINK_KINDS
+        .iter()
+        .find(|kind| link.kind == Some(kind.name()));
+    *requested.unwrap_or(&LINK_KINDS[0])
 }
 
 /// The MAC address of an end (0 for `a`, 1 for `b`) of the link with index `number`: locally administered,

@@ -18,14 +18,14 @@ use std::path::PathBuf;
 
 use crate::links::{self, LinkKind, LinkPlacement, mac};
 use crate::segment;
-use crate::topology::fixture::{Built, FixtureContext, TunnelEnd};
+use crate::topology::fixture::{FixtureContext, FixtureParts, TunnelEnd};
 use crate::topology::{Role, Routing, Service, Topology};
 
 pub(crate) use operation::{Operation, Program};
 pub use step::Step;
 pub use steps::quoted;
 
-/// A topology with the names that its lab gives to things.
+/// A topology with the namespaces and the folder of its lab.
 #[derive(Debug)]
 pub(crate) struct Plan<'t> {
     /// What is to be built.
@@ -39,7 +39,7 @@ pub(crate) struct Plan<'t> {
     /// The lab's folder.
     pub(crate) folder: PathBuf,
     /// What each overlay, balancer and guest is built of.
-    built: Vec<Built>,
+    fixture_parts: Vec<FixtureParts>,
 }
 
 impl<'t> Plan<'t> {
@@ -52,7 +52,7 @@ impl<'t> Plan<'t> {
         folder: PathBuf,
     ) -> Self {
         let fixtures = topology.fixtures.iter().enumerate();
-        let built = fixtures.map(|(number, fixture)| {
+        let fixture_parts = fixtures.map(|(number, fixture)| {
             fixture.build.build(&FixtureContext {
                 name: &fixture.name,
                 number,
@@ -62,8 +62,8 @@ impl<'t> Plan<'t> {
             })
         });
         Self {
-            built: built.collect(),
-            kinds: topology.links.iter().map(links::kind_of).collect(),
+            fixture_parts: fixture_parts.collect(),
+            kinds: topology.links.iter().map(links::link_kind).collect(),
             topology,
             wire,
             sites,
@@ -76,12 +76,12 @@ impl<'t> Plan<'t> {
     pub(crate) fn operations(&self) -> Vec<Operation> {
         let mut operations = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
-            let sites = [self.sites[link.a].as_str(), self.sites[link.b].as_str()];
-            operations.extend(kind.lay(&LinkPlacement {
+            let site_namespaces = [self.sites[link.a].as_str(), self.sites[link.b].as_str()];
+            operations.extend(kind.create_operations(&LinkPlacement {
                 number,
                 link,
-                wire: &self.wire,
-                sites,
+                wire_namespace: &self.wire,
+                site_namespaces,
             }));
         }
         for (index, site) in self.topology.sites.iter().enumerate() {
@@ -91,38 +91,38 @@ impl<'t> Plan<'t> {
                 self.add_site_interfaces(index, &mut operations);
             }
         }
-        let built = self.built.iter();
-        operations.extend(built.flat_map(|built| built.operations.iter().cloned()));
+        let fixture_parts = self.fixture_parts.iter();
+        operations.extend(fixture_parts.flat_map(|parts| parts.operations.iter().cloned()));
         operations
     }
 
     /// All services: those of overlays and balancers first, then the topology's own.
     pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
-        let built = self.built.iter().flat_map(|built| &built.services);
-        built.chain(&self.topology.services)
+        let fixture_services = self.fixture_parts.iter().flat_map(|parts| &parts.services);
+        fixture_services.chain(&self.topology.services)
     }
 
     /// Programs that services run beside those that they name.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &'static str> {
-        let built = self.built.iter();
-        built.flat_map(|built| built.programs.iter().copied())
+        let fixture_parts = self.fixture_parts.iter();
+        fixture_parts.flat_map(|parts| parts.programs.iter().copied())
     }
 
     /// Programs that must need no libraries.
     pub(crate) fn static_programs(&self) -> impl Iterator<Item = &'static str> {
-        self.built
+        self.fixture_parts
             .iter()
-            .flat_map(|built| built.static_programs.iter().copied())
+            .flat_map(|parts| parts.static_programs.iter().copied())
     }
 
     /// Control groups that services make for themselves.
     pub(crate) fn groups(&self) -> impl Iterator<Item = &String> {
-        self.built.iter().flat_map(|built| &built.groups)
+        self.fixture_parts.iter().flat_map(|parts| &parts.groups)
     }
 
     /// What the lab's own threads carry beside the links.
     pub(crate) fn tunnels(&self) -> impl Iterator<Item = &TunnelEnd> {
-        self.built.iter().flat_map(|built| &built.tunnels)
+        self.fixture_parts.iter().flat_map(|parts| &parts.tunnels)
     }
 
     /// Interfaces whose offloads are switched off: each namespace with its own, the lab's first.
@@ -142,8 +142,8 @@ impl<'t> Plan<'t> {
     /// it needs no spanning tree.
     fn add_bridge(&self, index: usize, operations: &mut Vec<Operation>) {
         let (topology, namespace) = (self.topology, &self.sites[index]);
-        let make = "link add name bridge_ type bridge stp_state 0 mcast_snooping 0";
-        operations.push(Operation::ip(namespace, make));
+        let add_bridge = "link add name bridge_ type bridge stp_state 0 mcast_snooping 0";
+        operations.push(Operation::ip(namespace, add_bridge));
         operations.push(Operation::ip(namespace, "link set dev bridge_ up"));
         for number in segment::links_of(topology, index) {
             let dev = &topology.links[number].name;
@@ -221,7 +221,7 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
     };
     let forwarding_value = if forwards { "1" } else { "0" };
     let disable_ipv6_value = if site.v6.is_some() { "0" } else { "1" };
-    let fixed = [
+    let lab_settings = [
         // A window remembered from an earlier run would spoil the next.
         ("net.ipv4.tcp_no_metrics_save", "1"),
         // Echo requests without root.
@@ -239,7 +239,7 @@ pub(crate) fn settings(topology: &Topology, index: usize) -> Vec<(&str, String)>
         ("net.ipv6.conf.default.accept_ra", "0"),
     ];
     let to_owned_pair = |(name, value): (&'static str, &str)| (name, value.to_owned());
-    let mut settings: Vec<(&str, String)> = fixed.into_iter().map(to_owned_pair).collect();
+    let mut settings: Vec<(&str, String)> = lab_settings.into_iter().map(to_owned_pair).collect();
     if topology.routing == Routing::Ecmp && forwards {
         settings.extend(HASH_SETTINGS.map(to_owned_pair));
         settings.push((HASH_SEED, routes::hash_seed(index, 0).to_string()));

@@ -13,7 +13,7 @@ mod record;
 mod verdict;
 mod write;
 
-pub use flows::{FlowKey, FlowTruth, Flows, PathSegment, flows_of};
+pub use flows::{FlowAccumulator, FlowKey, FlowTruth, PathSegment, evaluate_flows};
 pub use identity::Identity;
 pub use read::{TruthError, TruthFile};
 pub use record::{PacketHandling, PacketPassage, Record};

@@ -6,9 +6,9 @@
 
 mod check;
 mod delay;
+mod duration;
 mod end;
 mod exchange;
-mod length;
 mod loss;
 mod ports;
 mod rate;
@@ -26,12 +26,12 @@ use crate::gate::{Wire, gates_of_link};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
 use end::{End, PROBE_BYTES};
-use exchange::Patience;
+use exchange::WaitLimit;
 use replay::RequestedLink;
 
-pub use check::{Check, Lateness, LinkCheck, UnmeasuredPath, Verified};
-pub use delay::{DelayCheck, JitterCheck, Quantiles};
-pub use length::verification_takes;
+pub use check::{Lateness, LinkCheck, QuantityCheck, UnmeasuredPath, Verified};
+pub use delay::{DelayCheck, DelayQuantiles, JitterCheck};
+pub use duration::verification_duration;
 pub use loss::LossCheck;
 
 /// Tolerance of a median delay: far above the error of an idle host (below 20 us), far below relevant values.
@@ -70,7 +70,7 @@ pub fn verify_link(lab: &Lab, number: usize) -> Result<Vec<LinkCheck>, LabError>
 }
 
 /// Measures both directions of the link with this index in the topology, each path separately; for the
-/// duration see [`verification_takes`]. Restarts the schedules; the verdict is for their first seconds.
+/// duration see [`verification_duration`]. Restarts the schedules; the verdict is for their first seconds.
 ///
 /// A link that fails, or whose rate is unknown, is measured a second time, which decides. One correct link in
 /// a hundred fails at random, and a busy host fails many, but not twice. When `stop` is set it ends soon and
@@ -90,8 +90,8 @@ pub fn verify_until(lab: &Lab, number: usize, stop: &AtomicBool) -> Result<Verif
         .filter(|shape| exchange::can_stream(shape))
         .count();
     let measured_rates = first.checks.iter().filter(|check| check.rate.is_some());
-    let is_good = |check: &LinkCheck| check.is_ok() && !check.is_late();
-    if first.checks.iter().all(is_good) && measured_rates.count() >= wanted_rates {
+    let is_passed = |check: &LinkCheck| check.is_ok() && !check.is_late();
+    if first.checks.iter().all(is_passed) && measured_rates.count() >= wanted_rates {
         return Ok(first);
     }
     let second = measure_link(lab, requested, number, stop)?;
@@ -125,9 +125,9 @@ fn measure_link(
     let gates = gates_of_link(&shapes, &requested.schedule, lab.link_seed(number));
     let mut ends = End::both_ends(lab, number)?;
     let ports = [0, 1].map(|side| ports::find_ports(&mut ends[side], &gates[side]));
-    let turns = ports.iter().map(BTreeMap::len).max();
+    let rounds = ports.iter().map(BTreeMap::len).max();
     let mut verified = Verified {
-        not_met: ports::unmeasured_paths(
+        unmeasured_paths: ports::unmeasured_paths(
             lab,
             number,
             [0, 1].map(|side| (&shapes[side], &ports[side])),
@@ -135,16 +135,16 @@ fn measure_link(
         ..Verified::default()
     };
     let ports = ports.map(|ports| ports.into_values().collect::<Vec<u16>>());
-    for turn in 0..turns.unwrap_or_default() {
+    for round in 0..rounds.unwrap_or_default() {
         let flows = [0, 1].map(|side| {
-            let port = ports[side].get(turn).or_else(|| ports[side].last());
-            port.and_then(|port| ends[side].send_from(*port))
+            let port = ports[side].get(round).or_else(|| ports[side].last());
+            port.and_then(|port| ends[side].set_source_port(*port))
         });
         let requested = [0, 1].map(|side| RequestedLink {
             shape: &shapes[side],
             gate: gates[side].clone(),
             flow: flows[side],
-            scheduled: requested.schedule.iter().any(|change| {
+            has_schedule: requested.schedule.iter().any(|change| {
                 let directions = Direction::BOTH.map(Direction::index);
                 change
                     .direction
@@ -152,15 +152,15 @@ fn measure_link(
             }),
             cue: 0,
         });
-        let Some(measured) = measure(
+        let Some(measured) = measure_round(
             LinkMeasurement { lab, number, stop },
             &mut ends,
             requested,
-            turn,
+            round,
         ) else {
             break;
         };
-        let has_flow = ports.iter().map(|ports| turn < ports.len());
+        let has_flow = ports.iter().map(|ports| round < ports.len());
         let link_checks = measured.into_iter().zip(has_flow);
         let checks = link_checks.filter_map(|(check, has_flow)| has_flow.then_some(check));
         verified.checks.extend(checks);
@@ -181,57 +181,57 @@ struct LinkMeasurement<'a> {
 
 /// One exchange in both directions for one flow; streams with the first flows only, since paths share rate
 /// and queue. `None` if it was stopped: a partial measurement has no verdict.
-fn measure(
+fn measure_round(
     link_measurement: LinkMeasurement<'_>,
     ends: &mut [End; 2],
     mut requested: [RequestedLink<'_>; 2],
-    turn: usize,
+    round: usize,
 ) -> Option<[LinkCheck; 2]> {
     let LinkMeasurement { lab, number, stop } = link_measurement;
     let shapes = [requested[0].shape, requested[1].shape];
     let wires = [0, 1].map(|side| requested[side].wire().clone());
-    let before = counts(lab, number);
-    let scheduled = requested.iter().any(|requested| requested.scheduled);
-    let patience = Patience {
-        span: max_wait(scheduled),
+    let before = read_counts(lab, number);
+    let has_schedule = requested.iter().any(|requested| requested.has_schedule);
+    let wait_limit = WaitLimit {
+        extra_wait: max_wait(has_schedule),
         stop,
     };
     let mut cues = [0; 2];
-    let (trickles, streams) = with_real_time_priority(|| {
-        cues[0] = cue(lab);
-        let trickles = exchange::trickle(ends, shapes, [&wires[0], &wires[1]], patience);
+    let (probes, streams) = with_real_time_priority(|| {
+        cues[0] = restart_schedules(lab);
+        let probes = exchange::exchange_probes(ends, shapes, [&wires[0], &wires[1]], wait_limit);
         let streams = [0, 1].map(|side| {
-            let wanted = turn == 0 && shapes[side].rate.is_some();
-            wanted.then(|| {
-                let cue = cue(lab);
+            let needs_stream = round == 0 && shapes[side].rate.is_some();
+            needs_stream.then(|| {
+                let cue = restart_schedules(lab);
                 (
                     cue,
-                    exchange::stream(ends, side, shapes[side], &wires[side], patience),
+                    exchange::send_stream(ends, side, shapes[side], &wires[side], wait_limit),
                 )
             })
         });
-        (trickles, streams)
+        (probes, streams)
     });
-    if patience.is_over() {
+    if wait_limit.is_over() {
         return None;
     }
-    let after = counts(lab, number);
+    let after = read_counts(lab, number);
     let checks = Direction::BOTH.map(|direction| {
-        let at = direction.index();
+        let sender = direction.index();
         let [from, to] = sites_of(lab, number, direction);
-        let requested = &mut requested[at];
+        let requested = &mut requested[sender];
         requested.cue = cues[0];
         let (delay, loss) = (
-            delay::check(&trickles[at], requested),
-            loss::check(&trickles[at], requested),
+            delay::check(&probes[sender], requested),
+            loss::check(&probes[sender], requested),
         );
-        let path = requested.shape.paths.get(requested.path());
+        let path = requested.shape.paths.get(requested.path_index());
         let path = path.map(|path| path.name.clone());
-        let stream = streams[at].as_ref().and_then(|(cue, stream)| {
+        let stream = streams[sender].as_ref().and_then(|(cue, stream)| {
             requested.cue = *cue;
             stream.as_ref()
         });
-        let (rate, queue) = stream.map_or((None, None), |stream| rate::checks(stream, requested));
+        let (rate, queue) = stream.map_or((None, None), |stream| rate::check(stream, requested));
         LinkCheck {
             link: lab.topology().links[number].name.clone(),
             from,
@@ -243,14 +243,14 @@ fn measure(
             queue,
             late: before
                 .zip(after)
-                .map(|(before, after)| Lateness::between(before[at], after[at])),
+                .map(|(before, after)| Lateness::between(before[sender], after[sender])),
         }
     });
     Some(checks)
 }
 
 /// Restarts the schedules; returns their wall-clock time in nanoseconds.
-fn cue(lab: &Lab) -> i64 {
+fn restart_schedules(lab: &Lab) -> i64 {
     lab.cue();
     let raw = lab.shared_cue().last().unwrap_or_default().0;
     raw + clock::pair().offset()
@@ -280,7 +280,7 @@ fn sites_of(lab: &Lab, number: usize, direction: Direction) -> [String; 2] {
     ends.map(|site| lab.topology().sites[site].name.clone())
 }
 
-fn counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
+fn read_counts(lab: &Lab, number: usize) -> Option<[DirectionCount; 2]> {
     let counters = lab.counters(number)?;
     Some(Direction::BOTH.map(|direction| counters.read(direction)))
 }
@@ -291,9 +291,9 @@ fn max_delay(wire: &Wire) -> Span {
 }
 
 /// Additional time to wait for packets.
-fn max_wait(scheduled: bool) -> Span {
+fn max_wait(has_schedule: bool) -> Span {
     MAX_KERNEL_DELAY
-        + if scheduled {
+        + if has_schedule {
             MAX_SCHEDULE_WAIT
         } else {
             Span::ZERO

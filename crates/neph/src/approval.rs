@@ -116,9 +116,9 @@ fn command_list(file: &str, commands: &[Command]) -> String {
         "neph: treat {file} as a script: it runs {} as root",
         counted(commands.len() as u64, "command")
     );
-    for Command { runs_for, line } in commands {
+    for Command { owner, line } in commands {
         // Escaped: a command cannot write control characters to the terminal.
-        text.push_str(&format!("\n  {}: {}", visible(runs_for), visible(line)));
+        text.push_str(&format!("\n  {}: {}", visible(owner), visible(line)));
     }
     text
 }
@@ -135,8 +135,8 @@ impl Confirmation {
         let mut hasher = Sha256::new();
         hasher.update(folder.as_os_str().as_bytes());
         hasher.update([0]);
-        for Command { runs_for, line } in commands {
-            for part in [runs_for, line] {
+        for Command { owner, line } in commands {
+            for part in [owner, line] {
                 hasher.update(part.as_bytes());
                 hasher.update([0]);
             }
@@ -201,7 +201,7 @@ mod tests {
 
     fn command(line: &str) -> Command {
         Command {
-            runs_for: "service 'web' at site 'b'".to_owned(),
+            owner: "service 'web' at site 'b'".to_owned(),
             line: line.to_owned(),
         }
     }

@@ -11,26 +11,26 @@ use neph_stats::OffsetLimits;
 pub struct ActiveTime {
     /// When each stretch without a long silence begins: by this time, and by the clock.
     stretches: Vec<(i64, i64)>,
-    /// How long all of it is.
+    /// Sum of all stretches.
     pub total_nanos: i64,
 }
 
 impl ActiveTime {
-    /// Of these limits. Nothing of none.
-    pub fn of(limits: OffsetLimits<'_>, horizon: i64) -> Self {
+    /// The time that these limits cover. Empty without limits.
+    pub fn from_limits(limits: OffsetLimits<'_>, horizon: i64) -> Self {
         let offset_limits = limits.at_most.iter().chain(limits.at_least);
         let mut times: Vec<i64> = offset_limits.map(|limit| limit.at).collect();
         times.sort_unstable();
         let mut stretches: Vec<(i64, i64)> = Vec::new();
-        let mut before = None;
+        let mut previous = None;
         let mut total_nanos = 0_i64;
-        for at in times {
-            let gap = before.map_or(0, |before| at.saturating_sub(before));
+        for time in times {
+            let gap = previous.map_or(0, |previous| time.saturating_sub(previous));
             total_nanos = total_nanos.saturating_add(gap.min(horizon));
             if stretches.is_empty() || gap > horizon {
-                stretches.push((total_nanos, at));
+                stretches.push((total_nanos, time));
             }
-            before = Some(at);
+            previous = Some(time);
         }
         Self {
             stretches,
@@ -39,15 +39,17 @@ impl ActiveTime {
     }
 
     /// The moment of the clock when so much of it had passed.
-    pub fn at(&self, elapsed: i64) -> i64 {
+    pub fn clock_time(&self, elapsed: i64) -> i64 {
         let next = self.stretches.partition_point(|(from, _)| *from <= elapsed);
         let stretch = self.stretches.get(next.saturating_sub(1));
         stretch.map_or(0, |(from, at)| at.saturating_add(elapsed - from))
     }
 
     /// How much of it had passed at a moment of the clock.
-    pub fn elapsed_at(&self, at: i64) -> i64 {
-        let next = self.stretches.partition_point(|(_, since)| *since <= at);
+    pub fn elapsed_at(&self, clock_time: i64) -> i64 {
+        let next = self
+            .stretches
+            .partition_point(|(_, since)| *since <= clock_time);
         let Some((from, since)) = next
             .checked_sub(1)
             .and_then(|last| self.stretches.get(last))
@@ -56,15 +58,21 @@ impl ActiveTime {
         };
         let next_stretch = self.stretches.get(next);
         let end = next_stretch.map_or(self.total_nanos, |(end, _)| *end);
-        from.saturating_add(at - since).min(end)
+        from.saturating_add(clock_time - since).min(end)
     }
 
-    /// Even moments; the last comes at the end, and no other right before it.
-    pub fn moments(&self, (from, until): (i64, i64), every: i64) -> impl Iterator<Item = i64> {
-        let count = (until - from - every / 2).max(0) / every;
-        let last = (until > from).then_some(until);
-        let even = (0..=count).map(move |n| from + n * every);
-        even.chain(last).map(|elapsed| self.at(elapsed))
+    /// Times of the clock at regular intervals; the last is the end, and no other is right before it.
+    pub fn evenly_spaced_times(
+        &self,
+        (start, end): (i64, i64),
+        interval: i64,
+    ) -> impl Iterator<Item = i64> {
+        let count = (end - start - interval / 2).max(0) / interval;
+        let last = (end > start).then_some(end);
+        let evenly_spaced = (0..=count).map(move |n| start + n * interval);
+        evenly_spaced
+            .chain(last)
+            .map(|elapsed| self.clock_time(elapsed))
     }
 }
 
@@ -85,25 +93,25 @@ mod tests {
             at_most: &limits,
             at_least: &[],
         };
-        ActiveTime::of(limits, 100)
+        ActiveTime::from_limits(limits, 100)
     }
 
     #[test]
-    fn a_silence_counts_as_a_horizon_however_long_it_is() {
+    fn a_gap_longer_than_the_horizon_counts_as_one_horizon() {
         let active_time = active_time_of(&[1_000, 1_050, 9_000_000, 9_000_010]);
         assert_eq!(active_time.total_nanos, 50 + 100 + 10);
         assert_eq!(
-            [0, 50, 149, 150, 160].map(|elapsed| active_time.at(elapsed)),
+            [0, 50, 149, 150, 160].map(|elapsed| active_time.clock_time(elapsed)),
             [1_000, 1_050, 1_149, 9_000_000, 9_000_010]
         );
         assert_eq!(
             [1_000, 1_050, 500_000, 9_000_000, 9_000_010].map(|at| active_time.elapsed_at(at)),
             [0, 50, 150, 150, 160]
         );
-        let moments: Vec<i64> = active_time
-            .moments((0, active_time.total_nanos), 80)
+        let sample_times: Vec<i64> = active_time
+            .evenly_spaced_times((0, active_time.total_nanos), 80)
             .collect();
-        assert_eq!(moments, [1_000, 1_080, 9_000_010]);
+        assert_eq!(sample_times, [1_000, 1_080, 9_000_010]);
     }
 
     #[test]
@@ -112,7 +120,7 @@ mod tests {
         assert_eq!(
             (
                 active_time.total_nanos,
-                active_time.at(7),
+                active_time.clock_time(7),
                 active_time.elapsed_at(7)
             ),
             (0, 0, 0)

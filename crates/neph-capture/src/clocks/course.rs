@@ -18,14 +18,14 @@ const MAX_FITS: i64 = 2_000;
 const MAX_FIGURE_FITS: i64 = 300;
 
 /// From this many steps in one direction on, they may be no steps: the clock may run at another rate.
-const MIN_STEPS: usize = 3;
+const MIN_STEPS_AS_RATE: usize = 3;
 
 /// The peer's clock against the local one, from the first limit to the last.
 #[derive(Debug, Clone)]
 pub struct Course {
-    /// Begin and end, in nanoseconds of the local clock.
-    pub from: i64,
-    pub until: i64,
+    /// Start and end, in nanoseconds of the local clock.
+    pub start: i64,
+    pub end: i64,
     /// Offsets at regular moments. Moments without data are left out.
     pub fits: Vec<ClockFit>,
     /// Offsets for a figure: at as many moments as it can show, and right before and after each step.
@@ -58,14 +58,15 @@ impl Course {
             return Some(DriftEstimate::AboveAnyDrift(rate));
         }
         let drift = self.drift?;
-        let within = drift.rate.abs() + drift.bound;
-        let unknown = DriftEstimate::Unknown(within.min(nature.steepest));
-        Some(drift.known(nature).map_or(unknown, DriftEstimate::Known))
+        let max_rate = drift.rate.abs() + drift.bound;
+        let unknown = DriftEstimate::Unknown(max_rate.min(nature.steepest));
+        Some(drift.if_known(nature).map_or(unknown, DriftEstimate::Known))
     }
 
     /// Time since the last step, in nanoseconds.
     pub fn nanos_since_last_step(&self) -> i64 {
-        self.until.saturating_sub(since(&self.steps, self.from))
+        self.end
+            .saturating_sub(last_step_time(&self.steps, self.start))
     }
 
     /// Fits these limits at regular moments. The result refers to the timestamps of the clocks:
@@ -73,16 +74,17 @@ impl Course {
     ///
     /// # Errors
     /// Those of [`neph_stats::clock_course`], and too few limits.
-    pub fn of(
+    pub fn fit(
         limits: OffsetLimits<'_>,
         nature: ClockNature,
         conversion: &SteadyTimeConversion,
-        every: i64,
+        interval: i64,
     ) -> Result<Self, StatsError> {
         let course = clock_course_between(limits, &conversion.cuts(), nature)?;
-        let ends = |of: &[neph_stats::OffsetLimit]| Some((of.first()?.at, of.last()?.at));
+        let time_range =
+            |limits: &[neph_stats::OffsetLimit]| Some((limits.first()?.at, limits.last()?.at));
         let Some(((first, last), (other_first, other_last))) =
-            ends(limits.at_most).zip(ends(limits.at_least))
+            time_range(limits.at_most).zip(time_range(limits.at_least))
         else {
             return Err(StatsError::TooFew {
                 what: "a clock's offset, from messages in both directions",
@@ -90,14 +92,14 @@ impl Course {
                 have: limits.at_most.len().min(1) + limits.at_least.len().min(1),
             });
         };
-        let (from, until) = (first.min(other_first), last.max(other_last));
-        let active_time = ActiveTime::of(limits, nature.horizon);
-        let at = |moment| course.at(moment);
+        let (start, end) = (first.min(other_first), last.max(other_last));
+        let active_time = ActiveTime::from_limits(limits, nature.horizon);
+        let fit_at = |moment| course.at(moment);
         let converted_fit = |moment| course.at(moment).map(|fit| conversion.convert_fit(fit));
-        let every = every.max(active_time.total_nanos / MAX_FITS).max(1);
+        let interval = interval.max(active_time.total_nanos / MAX_FITS).max(1);
         let whole_range = (0, active_time.total_nanos);
         let fits = active_time
-            .moments(whole_range, every)
+            .evenly_spaced_times(whole_range, interval)
             .filter_map(converted_fit)
             .collect();
         let clock_steps = course.steps();
@@ -106,30 +108,31 @@ impl Course {
             .filter_map(|step| conversion.convert_step(*step))
             .collect();
         let figure_interval = (active_time.total_nanos / MAX_FIGURE_FITS).max(1);
-        let mut figure_times: Vec<i64> =
-            active_time.moments(whole_range, figure_interval).collect();
+        let mut figure_times: Vec<i64> = active_time
+            .evenly_spaced_times(whole_range, figure_interval)
+            .collect();
         figure_times.extend(steps.iter().flat_map(|step| [step.after, step.before]));
         figure_times.sort_unstable();
         figure_times.dedup();
-        let since = since(&clock_steps, from);
+        let drift_start = last_step_time(&clock_steps, start);
         let figure_times = figure_times.into_iter();
         let figure_fits: Vec<ClockFit> = figure_times.filter_map(converted_fit).collect();
         Ok(Self {
-            from,
-            until,
+            start,
+            end,
             fits,
             rate_above_any_drift: rate_above_any_drift(&figure_fits, &steps, nature),
             figure_fits,
-            drift: Drift::over(at, (since, until), nature),
-            rate_range: rate_range(at, &active_time, since, nature),
+            drift: Drift::estimate(fit_at, (drift_start, end), nature),
+            rate_range: rate_range(fit_at, &active_time, drift_start, nature),
             steps,
         })
     }
 }
 
-/// Moment of the last step, or the begin.
-fn since(steps: &[ClockStep], from: i64) -> i64 {
-    steps.last().map_or(from, |step| step.before)
+/// Time of the last step, or the start.
+fn last_step_time(steps: &[ClockStep], start: i64) -> i64 {
+    steps.last().map_or(start, |step| step.before)
 }
 
 /// The mean rate if all steps have one direction and it is larger than a drift can be.
@@ -141,7 +144,7 @@ fn rate_above_any_drift(
     let has_one_direction =
         steps.iter().all(|step| step.by > 0) || steps.iter().all(|step| step.by < 0);
     let (first, last) = figure_fits.first().zip(figure_fits.last())?;
-    if steps.len() < MIN_STEPS || !has_one_direction || last.at <= first.at {
+    if steps.len() < MIN_STEPS_AS_RATE || !has_one_direction || last.at <= first.at {
         return None;
     }
     let change = Span::from_nanos(last.offset.saturating_sub(first.offset)).secs_f64();
@@ -151,17 +154,17 @@ fn rate_above_any_drift(
 
 /// Smallest and largest rate at moments one horizon apart. `None` with fewer than two moments.
 fn rate_range(
-    at: impl Fn(i64) -> Option<ClockFit>,
+    fit_at: impl Fn(i64) -> Option<ClockFit>,
     active_time: &ActiveTime,
-    since: i64,
+    start: i64,
     nature: ClockNature,
 ) -> Option<(f64, f64)> {
     let horizon = nature.horizon;
-    let since = active_time.elapsed_at(since);
-    let count = (active_time.total_nanos - since) / horizon - 1;
-    let moments = (1..=count).map(|n| active_time.at(since + n * horizon));
+    let start = active_time.elapsed_at(start);
+    let count = (active_time.total_nanos - start) / horizon - 1;
+    let moments = (1..=count).map(|n| active_time.clock_time(start + n * horizon));
     let rates: Vec<f64> = moments
-        .filter_map(|moment| Some(at(moment)?.rate))
+        .filter_map(|moment| Some(fit_at(moment)?.rate))
         .collect();
     let extreme = |choose: fn(f64, f64) -> f64| rates.iter().copied().reduce(choose);
     (rates.len() > 1).then(|| extreme(f64::min).zip(extreme(f64::max)))?

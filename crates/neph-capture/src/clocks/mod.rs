@@ -12,7 +12,7 @@ pub mod peer_clock;
 pub mod peer_exchanges;
 pub mod read_offsets;
 pub mod steady_time_conversion;
-pub mod words;
+pub mod value_format;
 
 use neph_stats::ClockNature;
 

@@ -24,7 +24,7 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
     };
     let count = above.len().max(below.len());
     let active_nanos = if count > MAX_LIMITS {
-        ActiveTime::of(limits, nature.horizon).total_nanos
+        ActiveTime::from_limits(limits, nature.horizon).total_nanos
     } else {
         0
     };
@@ -44,10 +44,10 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
 /// # Errors
 /// More than half of the packets of one point lack headers.
 pub fn refuse_truncated(points: [(&Path, &CaptureCounts); 2]) -> Result<(), ReadError> {
-    let is_mostly_cut = |(_, point): &(&Path, &CaptureCounts)| point.cut > point.packets / 2;
+    let is_mostly_truncated = |(_, point): &(&Path, &CaptureCounts)| point.cut > point.packets / 2;
     points
         .into_iter()
-        .find(is_mostly_cut)
+        .find(is_mostly_truncated)
         .map_or(Ok(()), |(name, point)| {
             Err(ReadError::wrong(format!(
                 "{} of {} are cut within their headers, and cannot be known again; {}",
@@ -83,7 +83,7 @@ pub fn refuse_one_capture(
 ///
 /// # Errors
 /// Both names refer to one file.
-pub fn refuse_duplicate(first_path: &Path, second_path: &Path) -> Result<(), ReadError> {
+pub fn refuse_same_file(first_path: &Path, second_path: &Path) -> Result<(), ReadError> {
     match (first_path.canonicalize(), second_path.canonicalize()) {
         (Ok(first), Ok(other)) if first == other && first.is_file() => {
             Err(ReadError::wrong(format!(

@@ -37,14 +37,14 @@ impl PeerClock {
 
     /// Adds a message that was answered. Returns its timestamps if it has all four.
     pub fn add_message(&mut self, marks: &Marks) -> Option<FourTimestamps> {
-        let stamps = stamps(marks)?;
-        self.add(stamps);
-        Some(stamps)
+        let timestamps = tightest_timestamps(marks)?;
+        self.add_timestamps(timestamps);
+        Some(timestamps)
     }
 
     /// Adds the timestamps of an answered message. Call it in the order in which messages were sent.
-    pub fn add(&mut self, stamps: FourTimestamps) {
-        self.limits.add(stamps, TIMESTAMP_ERROR_NANOS);
+    pub fn add_timestamps(&mut self, timestamps: FourTimestamps) {
+        self.limits.add(timestamps, TIMESTAMP_ERROR_NANOS);
     }
 
     /// The peer's clock over the whole time. `None` without messages in both directions.
@@ -55,8 +55,8 @@ impl PeerClock {
     /// The peer's clock minus the local one at a moment of the local clock, in nanoseconds, from the messages
     /// around it. `None` where these lack one direction.
     pub fn fit(&self, at: i64) -> Option<ClockFit> {
-        let reach = self.nature.horizon.saturating_mul(3);
-        let nearby = self.limits.since(at.saturating_sub(reach));
+        let window = self.nature.horizon.saturating_mul(3);
+        let nearby = self.limits.since(at.saturating_sub(window));
         clock_course(nearby, self.nature).ok()?.at(at)
     }
 
@@ -79,7 +79,7 @@ impl PeerClock {
 
 /// The tightest timestamps of each side: those of the kernel, else those of the program. The program reads
 /// its clock before the kernel sends and after the kernel receives.
-fn stamps(marks: &Marks) -> Option<FourTimestamps> {
+fn tightest_timestamps(marks: &Marks) -> Option<FourTimestamps> {
     Some(FourTimestamps {
         sent: marks.nic_tx.or(marks.app_send)?.nanos(),
         arrived: marks.peer.rx.or(marks.peer.app_rx)?.nanos(),
@@ -113,7 +113,7 @@ mod tests {
         // True offset 1000 us. Delays forward and reverse: 30 us and 10 us, then 12 us and 40 us.
         for [sent, arrived, answered, returned] in [[0, 1_030, 1_035, 45], [100, 1_112, 1_112, 152]]
         {
-            let us = |of: i64| of * MICRO;
+            let us = |micros: i64| micros * MICRO;
             let marks = exchange(us(sent), us(arrived), us(answered), us(returned));
             assert!(clock.add_message(&marks).is_some());
         }
@@ -129,19 +129,20 @@ mod tests {
     #[test]
     fn drifting_clocks_have_an_offset_within_its_bound_at_any_time() {
         let mut clock = PeerClock::default();
-        let drifted = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
+        let true_offset = |at: i64| 77 * SECOND + at / 1_000_000 * 40;
         // One minute at 40 ppm is 2.4 ms, far more than the round trip.
         for number in 0..600 {
-            let (sent, peer_time) = (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
-            let arrived = sent + peer_time + drifted(sent + peer_time);
-            let marks = exchange(sent, arrived, arrived, sent + peer_time + 300 * MICRO);
+            let (sent, forward_delay) =
+                (number * SECOND / 10, 200 * MICRO + number % 7 * 10 * MICRO);
+            let arrived = sent + forward_delay + true_offset(sent + forward_delay);
+            let marks = exchange(sent, arrived, arrived, sent + forward_delay + 300 * MICRO);
             clock.add_message(&marks);
         }
         for second in [0, 30, 59] {
             let at = second * SECOND;
             let offset = clock.offset(at).expect("messages are around it");
-            let off = (offset.value().nanos() - drifted(at)).abs();
-            assert!(off <= offset.bound().nanos(), "{off} {offset:?}");
+            let error = (offset.value().nanos() - true_offset(at)).abs();
+            assert!(error <= offset.bound().nanos(), "{error} {offset:?}");
             assert!(offset.bound() < Span::from_micros(300), "{offset:?}");
         }
     }

@@ -103,33 +103,33 @@ impl PeerExchanges {
     /// Adds an exchange that is over. Returns whether it has all four timestamps.
     pub fn add_message(&mut self, message: &Message) -> bool {
         self.answered.remove(&message.seq);
-        let Some(stamps) = self.raw_clock.add_message(&message.marks) else {
+        let Some(timestamps) = self.raw_clock.add_message(&message.marks) else {
             return false;
         };
-        self.add_peer_wall(message, stamps);
+        self.add_peer_wall(message, timestamps);
         self.exchange_count += 1;
-        self.latest_sent_at = self.latest_sent_at.max(Some(stamps.sent));
-        let round_trip = stamps.round_trip();
+        self.latest_sent_at = self.latest_sent_at.max(Some(timestamps.sent));
+        let round_trip = timestamps.round_trip();
         self.shortest_round_trip_nanos = Some(
             self.shortest_round_trip_nanos
                 .map_or(round_trip, |min| min.min(round_trip)),
         );
-        let raw = stamps.offset();
+        let raw = timestamps.offset();
         self.raw_mean.push(raw);
-        self.raw_offsets.push(stamps.sent, raw);
-        let sent = Instant::from_nanos(stamps.sent);
-        let arrived = Instant::from_nanos(stamps.arrived);
+        self.raw_offsets.push(timestamps.sent, raw);
+        let sent = Instant::from_nanos(timestamps.sent);
+        let arrived = Instant::from_nanos(timestamps.arrived);
         let own_offset = self.own_wall_clock.offset(sent);
         let peer_offset = self.peer_wall_clock.offset(arrived);
         if let Some((own_offset, peer_offset)) = own_offset.zip(peer_offset) {
             let wall = raw.saturating_add((peer_offset - own_offset).nanos());
             self.wall_mean.push(wall);
-            self.wall_offsets.push(stamps.sent, wall);
+            self.wall_offsets.push(timestamps.sent, wall);
         }
         true
     }
 
-    fn add_peer_wall(&mut self, message: &Message, stamps: FourTimestamps) {
+    fn add_peer_wall(&mut self, message: &Message, timestamps: FourTimestamps) {
         let (Some(wall_offset), Some(read_at)) =
             (message.peer_wall_offset, message.marks.peer.app_tx)
         else {
@@ -144,8 +144,8 @@ impl PeerExchanges {
             let since = (before - after).nanos();
             self.steps.push(WallClockStep {
                 is_of_peer: true,
-                after: stamps.sent.saturating_sub(since),
-                before: stamps.returned,
+                after: timestamps.sent.saturating_sub(since),
+                before: timestamps.returned,
                 by,
             });
         }
@@ -153,11 +153,11 @@ impl PeerExchanges {
 
     /// The clocks at a moment of the local raw clock, estimated from the exchanges around it.
     pub fn reading(&self, at: i64) -> Option<Reading> {
-        Some(self.with_wall(self.raw_clock.fit(at)?))
+        Some(self.reading_from_fit(self.raw_clock.fit(at)?))
     }
 
     /// Completes a fit of the raw clocks with the wall clocks at that moment.
-    pub fn with_wall(&self, raw: ClockFit) -> Reading {
+    pub fn reading_from_fit(&self, raw: ClockFit) -> Reading {
         let own_offset = self.own_wall_clock.offset(Instant::from_nanos(raw.at));
         let peer_time = raw.at.saturating_add(raw.offset);
         let peer_offset = self.peer_wall_clock.offset(Instant::from_nanos(peer_time));
@@ -184,17 +184,17 @@ pub struct FigureOffsets {
 }
 
 impl FigureOffsets {
-    const MAX_DOTS: usize = 4_096;
+    const MAX_POINTS: usize = 4_096;
 
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
         let every = self.every.max(1);
         if self.pushed.is_multiple_of(every) {
-            if self.points.len() == Self::MAX_DOTS {
-                let mut level = 0;
+            if self.points.len() == Self::MAX_POINTS {
+                let mut index = 0;
                 self.points.retain(|_| {
-                    level += 1;
-                    level % 2 == 1
+                    index += 1;
+                    index % 2 == 1
                 });
                 self.every = every * 2;
             }

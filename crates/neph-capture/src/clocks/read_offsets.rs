@@ -19,20 +19,20 @@ pub struct ReadOffsets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     at: i64,
-    least: i64,
-    most: i64,
+    min_offset: i64,
+    max_offset: i64,
     /// It contradicts the reading before: a clock was set between them.
     contradicts_previous: bool,
 }
 
 impl Reading {
     /// The reading with the error bound that it has at this age, later or earlier.
-    const fn aged_by(self, age: i64) -> Self {
-        let drifted = age / 1_000_000 * DRIFT_PPM + DRIFT_PPM;
+    const fn widened_by_age(self, age: i64) -> Self {
+        let max_drift = age / 1_000_000 * DRIFT_PPM + DRIFT_PPM;
         Self {
             at: self.at,
-            least: self.least.saturating_sub(drifted),
-            most: self.most.saturating_add(drifted),
+            min_offset: self.min_offset.saturating_sub(max_drift),
+            max_offset: self.max_offset.saturating_add(max_drift),
             contradicts_previous: self.contradicts_previous,
         }
     }
@@ -40,11 +40,11 @@ impl Reading {
     /// The intersection with another reading. `None` where they contradict each other.
     fn intersect(self, other: Self) -> Option<Self> {
         let intersection = Self {
-            least: self.least.max(other.least),
-            most: self.most.min(other.most),
+            min_offset: self.min_offset.max(other.min_offset),
+            max_offset: self.max_offset.min(other.max_offset),
             ..self
         };
-        (intersection.least <= intersection.most).then_some(intersection)
+        (intersection.min_offset <= intersection.max_offset).then_some(intersection)
     }
 
     const fn distance(&self, at: i64) -> i64 {
@@ -54,7 +54,7 @@ impl Reading {
 
 impl ReadOffsets {
     /// Combines the readings at two points. Empty where one of them has none.
-    pub fn between(earlier: &[ClockReading], later: &[ClockReading]) -> Self {
+    pub fn combine(earlier: &[ClockReading], later: &[ClockReading]) -> Self {
         let mut readings: Vec<Reading> = earlier
             .iter()
             .filter_map(|reading| combine_reading(reading, later))
@@ -62,7 +62,7 @@ impl ReadOffsets {
         readings.sort_by_key(|reading| reading.at);
         for index in 1..readings.len() {
             let (before, current) = (readings[index - 1], readings[index]);
-            match current.intersect(before.aged_by(before.distance(current.at))) {
+            match current.intersect(before.widened_by_age(before.distance(current.at))) {
                 Some(intersection) => readings[index] = intersection,
                 None => readings[index].contradicts_previous = true,
             }
@@ -71,7 +71,7 @@ impl ReadOffsets {
             let (current, next) = (readings[index - 1], readings[index]);
             if !next.contradicts_previous
                 && let Some(intersection) =
-                    current.intersect(next.aged_by(next.distance(current.at)))
+                    current.intersect(next.widened_by_age(next.distance(current.at)))
             {
                 readings[index - 1] = intersection;
             }
@@ -81,9 +81,9 @@ impl ReadOffsets {
 
     /// The offset at a moment of the earlier point's clock. `None` without a reading, and where a clock was
     /// set.
-    fn at(&self, at: i64) -> Option<Reading> {
+    fn reading_at(&self, at: i64) -> Option<Reading> {
         let next = self.readings.partition_point(|reading| reading.at <= at);
-        let aged = |reading: &Reading| reading.aged_by(reading.distance(at));
+        let aged = |reading: &Reading| reading.widened_by_age(reading.distance(at));
         let before = next.checked_sub(1).and_then(|last| self.readings.get(last));
         match (before, self.readings.get(next)) {
             (Some(_), Some(after)) if after.contradicts_previous => None,
@@ -99,40 +99,44 @@ impl ReadOffsets {
         let (value, bound) = (proved.value().nanos(), proved.bound().nanos());
         let packets = Reading {
             at,
-            least: value.saturating_sub(bound),
-            most: value.saturating_add(bound),
+            min_offset: value.saturating_sub(bound),
+            max_offset: value.saturating_add(bound),
             contradicts_previous: false,
         };
-        let narrowed_reading = self.at(at).and_then(|read| packets.intersect(read));
-        let Some(narrowed_reading) = narrowed_reading
-            .filter(|reading| (reading.least, reading.most) != (packets.least, packets.most))
-        else {
+        let narrowed_reading = self
+            .reading_at(at)
+            .and_then(|reading| packets.intersect(reading));
+        let Some(narrowed_reading) = narrowed_reading.filter(|reading| {
+            (reading.min_offset, reading.max_offset) != (packets.min_offset, packets.max_offset)
+        }) else {
             return proved;
         };
-        let middle = narrowed_reading.least.midpoint(narrowed_reading.most);
+        let middle = narrowed_reading
+            .min_offset
+            .midpoint(narrowed_reading.max_offset);
         let bound = narrowed_reading
-            .most
+            .max_offset
             .saturating_sub(middle)
-            .max(middle.saturating_sub(narrowed_reading.least));
+            .max(middle.saturating_sub(narrowed_reading.min_offset));
         ClockOffset::new(Span::from_nanos(middle), Span::from_nanos(bound))
     }
 }
 
 /// A reading of one clock, joined with the nearest one of the other.
-fn combine_reading(here: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
+fn combine_reading(earlier: &ClockReading, later: &[ClockReading]) -> Option<Reading> {
     // Compared on the clock that both were read against.
     let moment = |reading: &ClockReading| (reading.at + -reading.offset).unix_nanos();
-    let away = |other_reading: &&ClockReading| moment(here).abs_diff(moment(other_reading));
-    let nearest = later.iter().min_by_key(away)?;
-    let bound = (here.bound + nearest.bound).nanos();
-    let offset = (nearest.offset - here.offset).nanos();
+    let distance = |other_reading: &&ClockReading| moment(earlier).abs_diff(moment(other_reading));
+    let nearest = later.iter().min_by_key(distance)?;
+    let bound = (earlier.bound + nearest.bound).nanos();
+    let offset = (nearest.offset - earlier.offset).nanos();
     let reading = Reading {
-        at: here.at.unix_nanos(),
-        least: offset.saturating_sub(bound),
-        most: offset.saturating_add(bound),
+        at: earlier.at.unix_nanos(),
+        min_offset: offset.saturating_sub(bound),
+        max_offset: offset.saturating_add(bound),
         contradicts_previous: false,
     };
-    Some(reading.aged_by(i64::try_from(away(&nearest)).unwrap_or(i64::MAX)))
+    Some(reading.widened_by_age(i64::try_from(distance(&nearest)).unwrap_or(i64::MAX)))
 }
 
 #[cfg(test)]
@@ -167,15 +171,18 @@ mod tests {
         let first = readings(&[(100 * MS, 10 * MS, MS)]);
         // 1000 s earlier, and at the same moment: 90 ms by the third clock.
         let second = readings(&[(-1_000 * SECOND, 0, 0), (101 * MS, 11 * MS, MS)]);
-        let read = ReadOffsets::between(&first, &second);
+        let read = ReadOffsets::combine(&first, &second);
         assert_eq!(offset_and_bound(&read, 100 * MS), (1_000, 2_000));
         // A reading that is 10 s old loses 1 ms of accuracy.
         assert_eq!(
             offset_and_bound(&read, 100 * MS + 10 * SECOND),
             (1_000, 3_000)
         );
-        let nothing = ReadOffsets::between(&first, &[]);
-        assert_eq!(offset_and_bound(&nothing, 100 * MS), (2_000, 5_000));
+        let without_readings = ReadOffsets::combine(&first, &[]);
+        assert_eq!(
+            offset_and_bound(&without_readings, 100 * MS),
+            (2_000, 5_000)
+        );
     }
 
     #[test]
@@ -186,7 +193,7 @@ mod tests {
             (10 * SECOND, MS, MS / 2),
             (20 * SECOND, 0, 4 * MS),
         ]);
-        let read = ReadOffsets::between(&first, &second);
+        let read = ReadOffsets::combine(&first, &second);
         assert_eq!(offset_and_bound(&read, 10 * SECOND), (1_000, 500));
         assert_eq!(offset_and_bound(&read, 0), (1_000, 1_500));
         assert_eq!(offset_and_bound(&read, 15 * SECOND), (1_000, 1_000));
@@ -194,15 +201,15 @@ mod tests {
     }
 
     #[test]
-    fn readings_that_contradict_each_other_or_the_packets_are_worth_nothing() {
+    fn readings_that_contradict_each_other_or_the_packets_are_ignored() {
         let first = readings(&[(0, 0, 0), (10 * SECOND, 0, 0)]);
         let second = readings(&[(0, MS, MS), (10 * SECOND, 5 * MS, MS)]);
-        let read = ReadOffsets::between(&first, &second);
+        let read = ReadOffsets::combine(&first, &second);
         assert_eq!(offset_and_bound(&read, 5 * SECOND), (2_000, 5_000));
         assert_eq!(offset_and_bound(&read, 0), (2_000, 5_000));
         assert_eq!(offset_and_bound(&read, -SECOND), (1_000, 1_100));
         assert_eq!(offset_and_bound(&read, 10 * SECOND), (5_000, 1_000));
-        let early_offsets = ReadOffsets::between(&first[..1], &readings(&[(0, 50 * MS, MS)]));
+        let early_offsets = ReadOffsets::combine(&first[..1], &readings(&[(0, 50 * MS, MS)]));
         assert_eq!(offset_and_bound(&early_offsets, 0), (2_000, 5_000));
     }
 }

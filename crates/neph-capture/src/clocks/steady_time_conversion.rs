@@ -15,7 +15,7 @@ pub struct SteadyTimeConversion {
 
 impl SteadyTimeConversion {
     /// Builds the conversion from these steps.
-    pub fn of(set_back: Vec<ClockSetBack>) -> Self {
+    pub fn new(set_back: Vec<ClockSetBack>) -> Self {
         let sums = set_back.iter().scan(0_i64, |sum, set| {
             *sum = sum.saturating_add(set.by);
             Some(*sum)

@@ -10,7 +10,7 @@ use neph_wire::ip::TcpHeader;
 use super::MAX_MIRROR_DELAY;
 
 /// Host pairs that are remembered. Of two with the same place, the later one replaces the earlier.
-const PAIRS: usize = 4_096;
+const MAX_PAIRS: usize = 4_096;
 /// Counts are halved above this, so that old packets count less.
 const MAX_COUNT: u16 = 256;
 /// If the first packet of two hosts is repeated within this, it is a copy: a sender takes longer.
@@ -22,7 +22,7 @@ pub(super) enum PacketKind {
     /// It has a number in IP: another packet has another number.
     Numbered,
     /// No sender repeats it so soon: a SYN, an echo.
-    Once,
+    NeverRepeated,
     /// Data or the end of a stream: a lost one is retransmitted.
     Data,
     /// Several equal ones are legitimate: acknowledgements, fragments without a number.
@@ -31,10 +31,12 @@ pub(super) enum PacketKind {
 
 impl PacketKind {
     /// The kind of a packet. Many senders number packets 0 that must not be fragmented.
-    pub(super) const fn of(packet: &Dissected<'_>) -> Self {
+    pub(super) const fn from_packet(packet: &Dissected<'_>) -> Self {
         match (&packet.transport, packet.ip.identification) {
-            (Transport::Icmp([0 | 8 | 128 | 129, ..]), _) => Self::Once,
-            (Transport::Tcp { header, .. }, _) if header.flags & TcpHeader::SYN != 0 => Self::Once,
+            (Transport::Icmp([0 | 8 | 128 | 129, ..]), _) => Self::NeverRepeated,
+            (Transport::Tcp { header, .. }, _) if header.flags & TcpHeader::SYN != 0 => {
+                Self::NeverRepeated
+            }
             (_, Some(1..)) => Self::Numbered,
             (
                 Transport::Tcp {
@@ -68,7 +70,7 @@ pub(super) struct MirroredPacket {
 
 /// Counts of one host pair.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pair {
+struct HostPairCounts {
     hosts: u64,
     /// Distinct packets, without repeatable ones.
     distinct_packets: u16,
@@ -76,10 +78,10 @@ struct Pair {
     repeats: u16,
     /// The latest number of each host, and whether two packets had it: then it identifies nothing.
     numbers: [u16; 2],
-    is_constant: [bool; 2],
+    is_number_constant: [bool; 2],
 }
 
-impl Pair {
+impl HostPairCounts {
     /// Whether most packets before the latest one came twice.
     fn is_mirrored(self, delay: Span) -> bool {
         let earlier_count = self.distinct_packets.saturating_sub(1);
@@ -90,7 +92,7 @@ impl Pair {
 
 /// Counts per host pair.
 #[derive(Debug, Default)]
-pub(super) struct MirrorDetector(Vec<Pair>);
+pub(super) struct MirrorDetector(Vec<HostPairCounts>);
 
 impl MirrorDetector {
     /// Adds a packet that equals none before it.
@@ -98,7 +100,7 @@ impl MirrorDetector {
         let pair = self.pair(packet.hosts);
         if packet.number != 0 {
             let direction = usize::from(packet.is_upward);
-            pair.is_constant[direction] |= pair.numbers[direction] == packet.number;
+            pair.is_number_constant[direction] |= pair.numbers[direction] == packet.number;
             pair.numbers[direction] = packet.number;
         }
         if packet.kind != PacketKind::Repeatable {
@@ -118,23 +120,25 @@ impl MirrorDetector {
             pair.repeats = pair.repeats.saturating_add(1);
         }
         match packet.kind {
-            PacketKind::Once => true,
-            PacketKind::Numbered => is_mirrored || !pair.is_constant[usize::from(packet.is_upward)],
+            PacketKind::NeverRepeated => true,
+            PacketKind::Numbered => {
+                is_mirrored || !pair.is_number_constant[usize::from(packet.is_upward)]
+            }
             PacketKind::Data => is_mirrored,
             PacketKind::Repeatable => is_mirrored && pair.repeats > 0,
         }
     }
 
-    fn pair(&mut self, hosts: u64) -> &mut Pair {
+    fn pair(&mut self, hosts: u64) -> &mut HostPairCounts {
         if self.0.is_empty() {
-            self.0.resize(PAIRS, Pair::default());
+            self.0.resize(MAX_PAIRS, HostPairCounts::default());
         }
-        let index = usize::try_from(hosts >> 52).unwrap_or(0) % PAIRS;
+        let index = usize::try_from(hosts >> 52).unwrap_or(0) % MAX_PAIRS;
         let pair = &mut self.0[index];
         if pair.hosts != hosts {
-            *pair = Pair {
+            *pair = HostPairCounts {
                 hosts,
-                ..Pair::default()
+                ..HostPairCounts::default()
             };
         }
         pair

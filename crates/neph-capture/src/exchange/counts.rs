@@ -85,6 +85,6 @@ impl ExchangeCounts {
         self.round_trips
             .of([half as u8])
             .as_ref()
-            .map(Quantiles::of)
+            .map(Quantiles::from_selection)
     }
 }

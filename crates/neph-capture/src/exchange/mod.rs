@@ -201,7 +201,7 @@ impl Exchanges {
     }
 
     /// Ends the pairs that are silent for too long at `now`.
-    pub fn end_silent(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
+    pub fn end_idle(&mut self, now: Wall, ended: impl FnMut(&HostPair)) {
         self.end_idle_pairs(now, &mut EndedPairs(ended));
     }
 

@@ -97,7 +97,7 @@ impl RecordedPair {
             key: *pair.key(),
             requests: (total.requests(), total.answered()),
             round_trips: round_trips
-                .map(|quantiles| (quantiles.n, ms(quantiles.least), ms(quantiles.most))),
+                .map(|quantiles| (quantiles.n, ms(quantiles.min), ms(quantiles.max))),
             client_rtt_ms: total
                 .round_trips(Half::Client)
                 .map(|quantiles| ms(quantiles.p50)),
@@ -114,7 +114,7 @@ fn a_silent_pair_ends_after_its_timeout_without_further_packets() {
     let mut ended_pairs = 0;
     for seconds in [300, 301] {
         let now = Wall::from_unix_nanos((1_700_000_000 + seconds) * 1_000_000_000);
-        test.exchanges.end_silent(now, |_| ended_pairs += 1);
+        test.exchanges.end_idle(now, |_| ended_pairs += 1);
         assert_eq!(ended_pairs, i32::from(seconds > 300));
     }
 }
@@ -194,7 +194,7 @@ fn a_pair_that_ends_within_a_period_counts_in_its_totals() {
     test.add(0, &echo(true, 1));
     test.add(10, &echo(false, 1));
     let now = Wall::from_unix_nanos(1_700_000_400 * 1_000_000_000);
-    test.exchanges.end_silent(now, |_| {});
+    test.exchanges.end_idle(now, |_| {});
     assert_eq!(end_period(&mut test.exchanges), (vec![], [2, 1, 1, 1]));
     assert_eq!(end_period(&mut test.exchanges), (vec![], [0; 4]));
 }

@@ -37,7 +37,7 @@ pub(super) struct Batch {
 impl Batch {
     /// The place of the next segment, with old content. There is one, unless the batch is full.
     #[inline]
-    pub(super) fn next(&mut self) -> &mut Arrival {
+    pub(super) fn next_place(&mut self) -> &mut Arrival {
         if self.arrivals.is_empty() {
             self.arrivals = vec![empty_arrival(); BATCH_SIZE];
         }

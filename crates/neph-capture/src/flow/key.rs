@@ -54,17 +54,17 @@ impl KeyEnd {
 impl Key {
     /// The key of a packet between these ports, and the end that sent it.
     #[inline]
-    pub(super) fn of(
+    pub(super) fn from_packet(
         packet: &Dissected<'_>,
         source_port: u16,
         destination_port: u16,
     ) -> (Self, KeyEnd) {
-        let from = (address_halves(packet.ip.source), source_port);
-        let to = (address_halves(packet.ip.destination), destination_port);
-        let (sender, lower, upper) = if from <= to {
-            (KeyEnd::Lower, from, to)
+        let source = (address_halves(packet.ip.source), source_port);
+        let destination = (address_halves(packet.ip.destination), destination_port);
+        let (sender, lower, upper) = if source <= destination {
+            (KeyEnd::Lower, source, destination)
         } else {
-            (KeyEnd::Upper, to, from)
+            (KeyEnd::Upper, destination, source)
         };
         let key = Self {
             addresses: [lower.0, upper.0],
@@ -83,13 +83,13 @@ impl Key {
         let end_key = |index: usize| {
             u64::from(segment.addresses[index]) << 16 | u64::from(segment.ports[index])
         };
-        let (from, to) = (end_key(0), end_key(1));
-        let sender = if from <= to {
+        let (source, destination) = (end_key(0), end_key(1));
+        let sender = if source <= destination {
             KeyEnd::Lower
         } else {
             KeyEnd::Upper
         };
-        let (lower, upper) = (from.min(to), from.max(to));
+        let (lower, upper) = (source.min(destination), source.max(destination));
         let address = |end: u64| [0, end >> 16 | 0xffff_0000_0000];
         let port = |end: u64| {
             let [.., a, b] = end.to_be_bytes();
@@ -122,11 +122,11 @@ impl Key {
     }
 
     /// Whether it is the key of no packet.
-    pub(super) const fn is_none(&self) -> bool {
+    pub(super) const fn is_vacant(&self) -> bool {
         self.protocol == 0
     }
 
-    pub(super) fn end(&self, end: KeyEnd) -> SocketAddr {
+    pub(super) fn socket_address(&self, end: KeyEnd) -> SocketAddr {
         let index = end as usize;
         SocketAddr::new(self.address(index), self.ports[index])
     }

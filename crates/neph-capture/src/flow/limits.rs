@@ -6,7 +6,7 @@ use neph_model::Span;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of flows; beyond it the longest silent one is evicted.
-    pub flows: usize,
+    pub max_flows: usize,
     /// A flow that is silent for longer is over.
     pub idle_timeout: Span,
     /// Bytes of segments and timestamps that await their answers, of all flows. Above half of it each flow
@@ -17,7 +17,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            flows: 65_536,
+            max_flows: 65_536,
             idle_timeout: Span::from_secs(300),
             max_pending_bytes: 16 << 20,
         }

@@ -43,7 +43,7 @@ pub struct FlowName {
 
 impl FlowName {
     /// From the first segment that was seen.
-    fn of(key: Key, sender: KeyEnd, first: &Segment) -> Self {
+    fn from_first_segment(key: Key, sender: KeyEnd, first: &Segment) -> Self {
         let (client, is_client_known) = if first.is_syn_without_ack() {
             (sender, true)
         } else if first.is_syn_ack() {
@@ -60,12 +60,12 @@ impl FlowName {
 
     /// The end that opened the connection, or probably did.
     pub fn client(&self) -> SocketAddr {
-        self.key.end(self.client)
+        self.key.socket_address(self.client)
     }
 
     /// The end that accepted it.
     pub fn server(&self) -> SocketAddr {
-        self.key.end(self.client.other())
+        self.key.socket_address(self.client.other())
     }
 
     /// Whether SYN or SYN-ACK came first. Otherwise the end with the lower port is assumed to be the server.
@@ -113,7 +113,7 @@ pub struct Flow {
 
 impl Flow {
     /// A flow whose first segment was captured at `at`.
-    fn begin(at: Wall, name: FlowName, first_sender: Side) -> Self {
+    fn new(at: Wall, name: FlowName, first_sender: Side) -> Self {
         Self {
             name,
             other_direction_key: None,
@@ -135,11 +135,11 @@ impl Flow {
             client: KeyEnd::Lower,
             is_client_known: false,
         };
-        Self::begin(Wall::from_unix_nanos(0), name, Side::Client)
+        Self::new(Wall::from_unix_nanos(0), name, Side::Client)
     }
 
     const fn is_vacant(&self) -> bool {
-        self.name.key.is_none()
+        self.name.key.is_vacant()
     }
 
     /// Whether `segment` begins another flow with the same addresses and ports.
@@ -157,8 +157,8 @@ impl Flow {
         let side = self.name.side(flow_segment.sender);
         let payload = flow_segment.segment.length();
         self.last = self.last.max(flow_segment.at);
-        self.sent[side as usize].packet(flow_segment.bytes.into(), payload.into());
-        let mut counting = Counting {
+        self.sent[side as usize].add_packet(flow_segment.bytes.into(), payload.into());
+        let mut sink = CountingSink {
             name: &self.name,
             sent: &mut self.sent,
             round_trips: &mut self.round_trips,
@@ -169,17 +169,17 @@ impl Flow {
             side,
             segment: &flow_segment.segment,
         };
-        self.connection.add_segment(captured, budget, &mut counting);
+        self.connection.add_segment(captured, budget, &mut sink);
         if payload > 0 {
             let in_flight = self.connection.in_flight(side);
             let sent = &mut self.sent[side as usize];
-            sent.most_in_flight = sent.most_in_flight.max(in_flight);
+            sent.max_in_flight = sent.max_in_flight.max(in_flight);
         }
     }
 
     /// Updates the memory of what awaits its answer.
     #[inline]
-    fn count_awaiting(&mut self) {
+    fn update_awaiting_bytes(&mut self) {
         self.awaiting_bytes = u32::try_from(self.connection.heap_bytes()).unwrap_or(u32::MAX);
     }
 
@@ -266,14 +266,14 @@ struct FlowSegment {
 }
 
 /// Counts what a connection shows, and passes it on.
-struct Counting<'a, L> {
+struct CountingSink<'a, L> {
     name: &'a FlowName,
     sent: &'a mut [SentCounts; 2],
     round_trips: &'a mut [RoundTripSketches; 2],
     listener: &'a mut L,
 }
 
-impl<L: Listener> Sink for Counting<'_, L> {
+impl<L: Listener> Sink for CountingSink<'_, L> {
     fn sample(&mut self, sample: Sample) {
         self.round_trips[sample.half as usize].add(&sample);
         self.listener.sample(self.name, &sample);
@@ -284,7 +284,7 @@ impl<L: Listener> Sink for Counting<'_, L> {
             return;
         };
         self.round_trips[first_sample.half as usize]
-            .add_both(acknowledgement.as_ref(), echo.as_ref());
+            .add_by_both_methods(acknowledgement.as_ref(), echo.as_ref());
         let samples = [acknowledgement, echo];
         for sample in samples.iter().flatten() {
             self.listener.sample(self.name, sample);
@@ -295,12 +295,12 @@ impl<L: Listener> Sink for Counting<'_, L> {
     }
 
     fn event(&mut self, at: Wall, side: Side, event: Event) {
-        self.sent[side as usize].event(event);
+        self.sent[side as usize].add_event(event);
         self.listener.event(self.name, at, side, event);
     }
 
     fn found_spurious(&mut self, at: Wall, side: Side, previous: Event) {
-        self.sent[side as usize].found_spurious(previous);
+        self.sent[side as usize].reclassify_as_spurious(previous);
         self.listener.found_spurious(self.name, at, side, previous);
     }
 

@@ -58,18 +58,18 @@ impl EarlierCounts {
 impl Flow {
     /// Counts since the last look; `None` without packets.
     fn take_period_counts(&mut self) -> Option<PeriodCounts> {
-        let before = self.earlier_counts.get_or_insert_default();
+        let earlier = self.earlier_counts.get_or_insert_default();
         let sent = [Side::Client, Side::Server]
-            .map(|side| self.sent[side as usize].since(&before.sent[side as usize]));
+            .map(|side| self.sent[side as usize].since(&earlier.sent[side as usize]));
         if sent.iter().all(|sent| sent.packets == 0) {
             return None;
         }
-        before.sent.clone_from(&self.sent);
+        earlier.sent.clone_from(&self.sent);
         self.round_trips
             .iter_mut()
             .for_each(RoundTripSketches::settle);
         let round_trips = std::mem::take(&mut self.round_trips);
-        merge(&mut before.round_trips, &round_trips);
+        merge(&mut earlier.round_trips, &round_trips);
         Some(PeriodCounts { sent, round_trips })
     }
 }
@@ -119,12 +119,14 @@ mod tests {
 
     impl Listener for ServerRoundTrips {
         fn ended(&mut self, flow: &Flow) {
-            self.0 = count_path_round_trips(&flow.round_trips(Half::Server));
+            self.0 = path_round_trip_count(&flow.round_trips(Half::Server));
         }
     }
 
-    fn count_path_round_trips(sketches: &RoundTripSketches) -> Option<u64> {
-        sketches.path(Method::Acknowledgement).map(|path| path.n)
+    fn path_round_trip_count(sketches: &RoundTripSketches) -> Option<u64> {
+        sketches
+            .path_quantiles(Method::Acknowledgement)
+            .map(|path| path.n)
     }
 
     /// A packet of a connection to port 443, of the client or of the server.
@@ -151,13 +153,10 @@ mod tests {
             let packets = recent.sent(Side::Client).packets + recent.sent(Side::Server).packets;
             flows.push((
                 packets,
-                count_path_round_trips(recent.round_trips(Half::Server)),
+                path_round_trip_count(recent.round_trips(Half::Server)),
             ));
         });
-        (
-            flows,
-            count_path_round_trips(&totals[Half::Server as usize]),
-        )
+        (flows, path_round_trip_count(&totals[Half::Server as usize]))
     }
 
     fn add_packet(millis: i64, bytes: &[u8], table: &mut Table, listener: &mut ServerRoundTrips) {
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_ends_within_a_period_is_in_that_of_all() {
+    fn a_flow_that_ends_within_a_period_counts_in_the_totals() {
         let (mut table, mut round_trips) =
             (Table::new(Limits::default()), ServerRoundTrips::default());
         assert_eq!(end_period(&mut table), (vec![], None));

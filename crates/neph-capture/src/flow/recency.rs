@@ -15,11 +15,11 @@ use crate::prefetch::prefetch;
 struct LastUse {
     number: u64,
     /// Nanoseconds since 1970.
-    at: i64,
+    time: i64,
 }
 
 /// For a place that is not in use.
-const NEVER: LastUse = LastUse { number: 0, at: 0 };
+const NEVER: LastUse = LastUse { number: 0, time: 0 };
 
 /// Places in the order of their last use.
 #[derive(Debug, Default)]
@@ -43,14 +43,14 @@ impl Recency {
     /// The same, if it was used before `until`.
     #[inline]
     pub(crate) fn oldest_before(&mut self, until: i64) -> Option<u32> {
-        self.oldest_if(|at| at < until)
+        self.oldest_if(|time| time < until)
     }
 
     /// Searches only while `is_due` is true.
     #[inline]
     fn oldest_if(&mut self, is_due: impl Fn(i64) -> bool) -> Option<u32> {
         while let Some(Reverse((queued, _))) = self.queue.peek()
-            && is_due(queued.at)
+            && is_due(queued.time)
         {
             if let Some(index) = self.correct_first() {
                 return Some(index);
@@ -78,13 +78,13 @@ impl Recency {
     }
 
     /// Adds a place.
-    pub(crate) fn insert(&mut self, place: u32, at: i64) {
+    pub(crate) fn insert(&mut self, place: u32, time: i64) {
         let index = place as usize;
         if index >= self.last_uses.len() {
             self.last_uses.resize(index + 1, NEVER);
             self.is_queued.resize(index + 1, false);
         }
-        self.touch(place, at);
+        self.touch(place, time);
         if !std::mem::replace(&mut self.is_queued[index], true) {
             self.queue.push(Reverse((self.last_uses[index], place)));
         }
@@ -92,11 +92,11 @@ impl Recency {
 
     /// Records a use of a place, not earlier than any before.
     #[inline]
-    pub(crate) fn touch(&mut self, index: u32, at: i64) {
+    pub(crate) fn touch(&mut self, index: u32, time: i64) {
         self.count += 1;
         self.last_uses[index as usize] = LastUse {
             number: self.count,
-            at,
+            time,
         };
     }
 
@@ -142,23 +142,23 @@ mod tests {
                 recency.insert(place, 0);
                 expected_order.push((place, 0));
             }
-            for (at, (place, is_removal)) in (1..).zip(steps) {
+            for (time, (place, is_removal)) in (1..).zip(steps) {
                 let was_present = expected_order.iter().any(|(other, _)| *other == place);
                 expected_order.retain(|(other, _)| *other != place);
                 match (was_present, is_removal) {
                     (true, true) => recency.remove(place),
-                    (true, false) => recency.touch(place, at),
-                    (false, _) => recency.insert(place, at),
+                    (true, false) => recency.touch(place, time),
+                    (false, _) => recency.insert(place, time),
                 }
                 if !(was_present && is_removal) {
-                    expected_order.push((place, at));
+                    expected_order.push((place, time));
                 }
                 // The result must not depend on how often it is requested.
-                if at % 3 == 0 {
+                if time % 3 == 0 {
                     let oldest = expected_order.first().copied();
-                    for until in [at - 20, at - 5, at + 1] {
-                        let before = oldest.filter(|(_, last)| *last < until);
-                        prop_assert_eq!(recency.oldest_before(until), before.map(|(place, _)| place));
+                    for until in [time - 20, time - 5, time + 1] {
+                        let expected = oldest.filter(|(_, last)| *last < until);
+                        prop_assert_eq!(recency.oldest_before(until), expected.map(|(place, _)| place));
                     }
                     prop_assert_eq!(recency.oldest(), oldest.map(|(place, _)| place));
                 }

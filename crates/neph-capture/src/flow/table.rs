@@ -22,10 +22,10 @@ use super::tally::RoundTripSketches;
 use super::{Flow, FlowName, FlowSegment, PeriodCounts};
 use crate::sample::Sample;
 use crate::tcp::{Event, Segment, SegmentBudget, Side};
-use mirror::Tagged;
+use mirror::TaggedFlows;
 
 /// Batches from arrival to report.
-const BATCHES: usize = 3;
+const BATCH_STAGES: usize = 3;
 /// Fewer flows than this are in the processor's cache: nothing is prefetched.
 const MAX_CACHED_FLOWS: usize = 512;
 
@@ -55,12 +55,12 @@ pub struct Table {
     /// Places by the hash of the flow's key. The middle bits of the hash are stored with the place.
     places: HashTable<(u32, u32)>,
     /// Flows in VLANs or tunnels, for directions that differ in these.
-    tagged: Tagged,
+    tagged: TaggedFlows,
     /// Directions that may belong to several others.
     ambiguous: u64,
     /// Vacant places are marked in the flow itself: a check of an `Option` would wait for memory.
     flows: Vec<Flow>,
-    free: Vec<u32>,
+    free_places: Vec<u32>,
     recency: Recency,
     /// Arrived and not yet reported.
     arrived: Batch,
@@ -86,10 +86,10 @@ impl Table {
             limits,
             hasher: RandomState::default(),
             places: HashTable::new(),
-            tagged: Tagged::default(),
+            tagged: TaggedFlows::default(),
             ambiguous: 0,
             flows: Vec::new(),
-            free: Vec::new(),
+            free_places: Vec::new(),
             recency: Recency::default(),
             arrived: Batch::default(),
             looked_up: Batch::default(),
@@ -115,14 +115,14 @@ impl Table {
         };
         let bytes = u32::try_from(packet.ip.total_len).unwrap_or(u32::MAX);
         let segment = Segment::of(header, *payload_len);
-        let (key, sender) = Key::of(packet, header.source, header.destination);
+        let (key, sender) = Key::from_packet(packet, header.source, header.destination);
         *self.next_segment(key) = FlowSegment {
             at,
             sender,
             bytes,
             segment,
         };
-        self.process_arrived(listener);
+        self.count_or_batch_arrival(listener);
     }
 
     /// The same for a segment that the fast parser read.
@@ -135,7 +135,7 @@ impl Table {
             bytes: u32::from(segment.total_len),
             segment: Segment::from_plain(segment),
         };
-        self.process_arrived(listener);
+        self.count_or_batch_arrival(listener);
     }
 
     /// Counts a packet whose headers are cut off before the addresses.
@@ -147,18 +147,18 @@ impl Table {
     #[inline]
     fn next_segment(&mut self, key: Key) -> &mut FlowSegment {
         let hash = self.hasher.hash_one(key);
-        let arrival = self.arrived.next();
+        let arrival = self.arrived.next_place();
         arrival.hash = hash;
         arrival.key = key;
         arrival.index = NO_INDEX;
         &mut arrival.flow_segment
     }
 
-    /// Processes the segment that just arrived.
+    /// Counts the segment that just arrived, or leaves it in the batch until that is full.
     #[inline]
-    fn process_arrived(&mut self, listener: &mut impl Listener) {
+    fn count_or_batch_arrival(&mut self, listener: &mut impl Listener) {
         if self.places.len() < MAX_CACHED_FLOWS && self.is_only_arrival() {
-            self.process_only_arrival(listener);
+            self.count_only_arrival(listener);
         } else if self.arrived.is_full() {
             self.advance(listener);
         }
@@ -169,17 +169,17 @@ impl Table {
         self.arrived.len() == 1 && self.looked_up.len() == 0 && self.ready.len() == 0
     }
 
-    fn process_only_arrival(&mut self, listener: &mut impl Listener) {
+    fn count_only_arrival(&mut self, listener: &mut impl Listener) {
         let mut arrived = std::mem::take(&mut self.arrived);
         for arrival in arrived.drain() {
-            self.process(arrival, listener);
+            self.count_arrival(arrival, listener);
         }
         self.arrived = arrived;
     }
 
     /// Reports all packets.
     pub fn flush(&mut self, listener: &mut impl Listener) {
-        for _ in 0..BATCHES {
+        for _ in 0..BATCH_STAGES {
             self.advance(listener);
         }
     }
@@ -195,12 +195,12 @@ impl Table {
         }
         let mut arrived = std::mem::take(&mut self.arrived);
         for arrival in arrived.filled_mut() {
-            arrival.index = self.find_probable(arrival.hash);
+            arrival.index = self.find_by_hash(arrival.hash);
             self.prefetch(arrival.index);
         }
         let mut ready = std::mem::take(&mut self.ready);
         for arrival in ready.drain() {
-            self.process(arrival, listener);
+            self.count_arrival(arrival, listener);
         }
         self.ready = std::mem::replace(&mut self.looked_up, arrived);
         self.arrived = ready;
@@ -214,7 +214,7 @@ impl Table {
         }
     }
 
-    fn process(&mut self, arrival: &Arrival, listener: &mut impl Listener) {
+    fn count_arrival(&mut self, arrival: &Arrival, listener: &mut impl Listener) {
         self.now = self.now.max(arrival.flow_segment.at.unix_nanos());
         self.end_idle_flows(listener);
         let index = self.find_or_insert(arrival, listener);
@@ -229,13 +229,13 @@ impl Table {
         let flow = &mut self.flows[index as usize];
         flow.add_segment(&arrival.flow_segment, budget, listener);
         self.pending_bytes -= flow.awaiting_bytes as usize;
-        flow.count_awaiting();
+        flow.update_awaiting_bytes();
         self.pending_bytes += flow.awaiting_bytes as usize;
     }
 
     /// Reports all packets, and ends flows that are silent for too long at `now`. Needed where no packets
     /// come, as their timestamps are the table's clock.
-    pub fn end_silent(&mut self, now: Wall, listener: &mut impl Listener) {
+    pub fn end_idle(&mut self, now: Wall, listener: &mut impl Listener) {
         self.flush(listener);
         self.now = self.now.max(now.unix_nanos());
         self.end_idle_flows(listener);
@@ -261,7 +261,7 @@ impl Table {
 
     /// Current number of flows.
     pub fn len(&self) -> usize {
-        self.flows.len() - self.free.len()
+        self.flows.len() - self.free_places.len()
     }
 
     /// Whether there is no flow.
@@ -280,7 +280,7 @@ impl Table {
     }
 
     /// Memory in bytes. Visits all flows.
-    pub fn memory(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         let flows: usize = self.flows.iter().map(Flow::heap_bytes).sum();
         flows
             + self.flows.capacity() * size_of::<Flow>()
@@ -293,24 +293,24 @@ impl Table {
     }
 
     /// The probable place of the flow with this hash, without access to the flow.
-    fn find_probable(&self, hash: u64) -> u32 {
-        let place = self.places.find(hash, |(tag, _)| *tag == tag_of(hash));
+    fn find_by_hash(&self, hash: u64) -> u32 {
+        let place = self.places.find(hash, |(tag, _)| *tag == hash_tag(hash));
         place.map_or(NO_INDEX, |(_, index)| *index)
     }
 
     fn find(&self, hash: u64, key: &Key) -> Option<u32> {
         let has_key =
-            |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.is_of(key));
+            |(_, index): &(u32, u32)| self.flow(*index).is_some_and(|flow| flow.has_key(key));
         self.places.find(hash, has_key).map(|(_, index)| *index)
     }
 
     /// The place of a packet's flow, which may be new.
     fn find_or_insert(&mut self, arrival: &Arrival, listener: &mut impl Listener) -> u32 {
         // Segments that arrived with it may have ended or begun flows since its lookup.
-        let is_still_there = self
+        let is_index_valid = self
             .flow(arrival.index)
-            .is_some_and(|flow| flow.is_of(&arrival.key));
-        let found_index = if is_still_there {
+            .is_some_and(|flow| flow.has_key(&arrival.key));
+        let found_index = if is_index_valid {
             Some(arrival.index)
         } else {
             self.find(arrival.hash, &arrival.key)
@@ -325,10 +325,10 @@ impl Table {
         } else if let Some(index) = self.join_mirrored(arrival) {
             return index;
         }
-        if self.len() >= self.limits.flows.max(1) {
+        if self.len() >= self.limits.max_flows.max(1) {
             self.evict_oldest(listener);
         }
-        let name = FlowName::of(
+        let name = FlowName::from_first_segment(
             arrival.key,
             arrival.flow_segment.sender,
             &arrival.flow_segment.segment,
@@ -336,19 +336,19 @@ impl Table {
         let first_sender = name.side(arrival.flow_segment.sender);
         self.insert(
             arrival.hash,
-            Flow::begin(arrival.flow_segment.at, name, first_sender),
+            Flow::new(arrival.flow_segment.at, name, first_sender),
         )
     }
 
     fn insert(&mut self, hash: u64, flow: Flow) -> u32 {
-        let index = self.free.pop().unwrap_or_else(|| {
+        let index = self.free_places.pop().unwrap_or_else(|| {
             self.flows.push(Flow::vacant());
             u32::try_from(self.flows.len() - 1).expect("as many as `limits` allows")
         });
         self.tagged.insert(index, &flow.name.key, &self.hasher);
         self.flows[index as usize] = flow;
         self.recency.insert(index, self.now);
-        self.index(hash, index);
+        self.add_to_index(hash, index);
         index
     }
 
@@ -379,13 +379,13 @@ impl Table {
             }
         }
         self.pending_bytes -= flow.awaiting_bytes as usize;
-        self.free.push(index);
+        self.free_places.push(index);
         self.ended.add(&flow);
         listener.ended(&flow);
     }
 }
 
 /// Bits of a hash that the table itself does not compare.
-fn tag_of(hash: u64) -> u32 {
+fn hash_tag(hash: u64) -> u32 {
     u32::try_from(hash >> 16 & 0xffff_ffff).unwrap_or(0)
 }

@@ -17,7 +17,7 @@ pub struct SentCounts {
     /// Bytes of payload on the wire, including retransmissions.
     pub payload: u64,
     /// Most bytes in flight, as seen from the capture point.
-    pub most_in_flight: u32,
+    pub max_in_flight: u32,
     /// `None` before the first event: most flows have none, and there are very many flows.
     rare: Option<Box<RareCounts>>,
 }
@@ -31,22 +31,22 @@ struct RareCounts {
 }
 
 impl SentCounts {
-    pub(super) fn packet(&mut self, bytes: u64, payload: u64) {
+    pub(super) fn add_packet(&mut self, bytes: u64, payload: u64) {
         self.packets += 1;
         self.bytes += bytes;
         self.payload += payload;
     }
 
-    pub(super) fn event(&mut self, event: Event) {
+    pub(super) fn add_event(&mut self, event: Event) {
         let count = &mut self.rare.get_or_insert_default().events[event as usize];
         *count = count.saturating_add(1);
     }
 
     /// A retransmission that was counted as `previous` is spurious.
-    pub(super) fn found_spurious(&mut self, previous: Event) {
+    pub(super) fn reclassify_as_spurious(&mut self, previous: Event) {
         let count = &mut self.rare.get_or_insert_default().events[previous as usize];
         *count = count.saturating_sub(1);
-        self.event(Event::SpuriousRetransmission);
+        self.add_event(Event::SpuriousRetransmission);
     }
 
     /// Counts segments that are not followed.
@@ -68,7 +68,7 @@ impl SentCounts {
         rare.map_or(0, |rare| rare.events[event as usize])
     }
 
-    /// Counts since the earlier counts `before` of the same side. The maximum stays that of all time.
+    /// Difference to the earlier counts `before` of the same side. The maximum stays that of all time.
     pub(super) fn since(&self, before: &Self) -> Self {
         let mut rare = self.rare.clone();
         if let (Some(rare), Some(before)) = (&mut rare, &before.rare) {
@@ -82,7 +82,7 @@ impl SentCounts {
             packets: self.packets.saturating_sub(before.packets),
             bytes: self.bytes.saturating_sub(before.bytes),
             payload: self.payload.saturating_sub(before.payload),
-            most_in_flight: self.most_in_flight,
+            max_in_flight: self.max_in_flight,
             rare,
         }
     }
@@ -121,7 +121,11 @@ impl RoundTripSketches {
     }
 
     /// Counts the round trips of one segment: once, if both methods found the same.
-    pub(super) fn add_both(&mut self, acknowledgement: Option<&Sample>, echo: Option<&Sample>) {
+    pub(super) fn add_by_both_methods(
+        &mut self,
+        acknowledgement: Option<&Sample>,
+        echo: Option<&Sample>,
+    ) {
         if let (Some(by_acknowledgement), Some(by_echo)) = (acknowledgement, echo)
             && (by_acknowledgement.round_trip, by_acknowledgement.answer)
                 == (by_echo.round_trip, by_echo.answer)
@@ -150,18 +154,18 @@ impl RoundTripSketches {
     }
 
     /// Round trips of one method and one kind of answer.
-    pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
-        self.by_method().of(method, answer)
+    pub fn answer_quantiles(&self, method: Method, answer: Answer) -> Option<Quantiles> {
+        self.by_method().answer_quantiles(method, answer)
     }
 
     /// Round trips that measure the path alone.
-    pub fn path(&self, method: Method) -> Option<Quantiles> {
-        self.by_method().path(method)
+    pub fn path_quantiles(&self, method: Method) -> Option<Quantiles> {
+        self.by_method().path_quantiles(method)
     }
 
     /// Whether any round trip measures the path alone.
-    pub fn has_path(&self, method: Method) -> bool {
-        self.0.has_any(sketch_keys(method, &PATH))
+    pub fn has_path_round_trips(&self, method: Method) -> bool {
+        self.0.has_any(sketch_keys(method, &PATH_ANSWERS))
     }
 
     /// Prepares it, so that later queries need no copy.
@@ -187,18 +191,18 @@ pub struct RoundTripsByMethod(Layout);
 
 impl RoundTripsByMethod {
     /// Round trips of one method and one kind of answer.
-    pub fn of(&self, method: Method, answer: Answer) -> Option<Quantiles> {
+    pub fn answer_quantiles(&self, method: Method, answer: Answer) -> Option<Quantiles> {
         self.quantiles(method, &[answer])
     }
 
     /// Round trips that measure the path alone.
-    pub fn path(&self, method: Method) -> Option<Quantiles> {
-        self.quantiles(method, &PATH)
+    pub fn path_quantiles(&self, method: Method) -> Option<Quantiles> {
+        self.quantiles(method, &PATH_ANSWERS)
     }
 
     fn quantiles(&self, method: Method, answers: &[Answer]) -> Option<Quantiles> {
         let selection = self.0.of(sketch_keys(method, answers));
-        selection.as_ref().map(Quantiles::of)
+        selection.as_ref().map(Quantiles::from_selection)
     }
 }
 
@@ -222,7 +226,7 @@ impl RoundTripMethods {
 }
 
 /// Answers that measure the path alone.
-const PATH: [Answer; 2] = [Answer::Handshake, Answer::Bare];
+const PATH_ANSWERS: [Answer; 2] = [Answer::Handshake, Answer::Bare];
 
 /// The keys under which round trips of a method are counted.
 fn sketch_keys(method: Method, answers: &[Answer]) -> impl Iterator<Item = u8> {
@@ -253,7 +257,7 @@ pub struct Quantiles {
     /// followed. Quantiles, mean and deviation refer to these.
     pub estimated: u64,
     /// The shortest measured one.
-    pub least: Span,
+    pub min: Span,
     /// By nearest rank, like the other quantiles.
     pub p50: Span,
     /// `None` below 59 round trips.
@@ -261,7 +265,7 @@ pub struct Quantiles {
     /// `None` below 299 round trips.
     pub p99: Option<Span>,
     /// The longest measured one.
-    pub most: Span,
+    pub max: Span,
     /// The mean, exact where all segments were followed.
     pub mean: Span,
     /// Standard deviation of the population, not the estimate from a sample, as in ping. `None` on overflow.
@@ -271,19 +275,19 @@ pub struct Quantiles {
 impl Quantiles {
     /// Summarizes round trips. Quantiles need the same number of samples as everywhere in Nephoscope, so that
     /// their 95 % confidence interval exists.
-    pub(crate) fn of(selection: &Selection<'_>) -> Self {
+    pub(crate) fn from_selection(selection: &Selection<'_>) -> Self {
         let span = |nanos: u64| Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX));
         let quantile = |permille| span(selection.quantile(permille));
         let n = selection.numbers();
-        let of_at_least = |minimum, permille| (n >= minimum).then(|| quantile(permille));
+        let quantile_from = |min_n, permille| (n >= min_n).then(|| quantile(permille));
         Self {
             n,
             estimated: selection.n(),
-            least: span(selection.min()),
+            min: span(selection.min()),
             p50: quantile(500),
-            p95: of_at_least(59, 950),
-            p99: of_at_least(299, 990),
-            most: span(selection.max()),
+            p95: quantile_from(59, 950),
+            p99: quantile_from(299, 990),
+            max: span(selection.max()),
             mean: span(selection.mean()),
             deviation: selection.deviation().map(span),
         }

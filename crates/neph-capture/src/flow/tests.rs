@@ -31,9 +31,12 @@ impl Listener for Received {
         let name = flow.name();
         self.ended
             .push((name.client(), name.server(), packets[0], packets[1]));
-        self.path = flow.round_trips(Half::Server).path(Method::Acknowledgement);
+        self.path = flow
+            .round_trips(Half::Server)
+            .path_quantiles(Method::Acknowledgement);
         let round_trips = flow.round_trips(Half::Server);
-        self.server_processing = round_trips.of(Method::Acknowledgement, Answer::WithData);
+        self.server_processing =
+            round_trips.answer_quantiles(Method::Acknowledgement, Answer::WithData);
     }
 }
 
@@ -60,9 +63,9 @@ impl TestTable {
         }
     }
 
-    fn end_silent(&mut self, at_ms: i64) {
+    fn end_idle(&mut self, at_ms: i64) {
         let at = Wall::from_unix_nanos(1_700_000_000_000_000_000 + at_ms * 1_000_000);
-        self.table.end_silent(at, &mut self.received);
+        self.table.end_idle(at, &mut self.received);
     }
 
     fn add(&mut self, at_ms: i64, segment: TestSegment) {
@@ -145,7 +148,7 @@ fn the_path_and_the_server_processing_time_are_counted_separately() {
     test.add(30, segment(Server, 40_000, SYN | ACK, 499, 100));
     test.add(40, segment(Client, 40_000, ACK, 100, 500));
     test.add(50, data(Client, 40_000, 100, 500, 10));
-    // 30 ms of path and 60 of thinking.
+    // 30 ms of path and 60 of server processing.
     test.add(140, data(Server, 40_000, 500, 110, 10));
     let received = test.end();
     assert_eq!(received.ended.len(), 1);
@@ -165,7 +168,7 @@ fn the_path_and_the_server_processing_time_are_counted_separately() {
 }
 
 #[test]
-fn without_a_handshake_the_lower_port_is_the_servers() {
+fn without_a_handshake_the_end_with_the_lower_port_is_the_server() {
     let mut test = TestTable::new(Limits::default());
     test.add(0, data(Server, 40_000, 500, 100, 10));
     let received = test.end();
@@ -174,9 +177,9 @@ fn without_a_handshake_the_lower_port_is_the_servers() {
 }
 
 #[test]
-fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
+fn beyond_the_flow_limit_the_least_recently_active_flow_is_evicted() {
     let mut test = TestTable::new(Limits {
-        flows: 2,
+        max_flows: 2,
         ..Limits::default()
     });
     for (at, port) in [(0, 1001), (1, 1002), (2, 1001), (3, 1003)] {
@@ -188,7 +191,7 @@ fn one_flow_too_many_ends_the_one_that_was_silent_the_longest() {
 }
 
 #[test]
-fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
+fn an_idle_flow_ends_but_a_step_back_in_time_ends_none() {
     let mut test = TestTable::new(Limits {
         idle_timeout: Span::from_secs(10),
         ..Limits::default()
@@ -203,20 +206,20 @@ fn a_silent_flow_is_over_and_time_that_goes_backwards_ends_none() {
 }
 
 #[test]
-fn a_silent_flow_ends_after_its_timeout_without_further_packets() {
+fn an_idle_flow_ends_after_its_timeout_without_further_packets() {
     let mut test = TestTable::new(Limits {
         idle_timeout: Span::from_secs(10),
         ..Limits::default()
     });
     test.add(0, data(Client, 1001, 100, 500, 10));
-    test.end_silent(10_000);
+    test.end_idle(10_000);
     assert_eq!(test.received.ended.len(), 0);
-    test.end_silent(10_001);
+    test.end_idle(10_001);
     assert_eq!(test.received.ended.len(), 1);
 }
 
 #[test]
-fn another_connection_on_the_same_ports_is_another_flow() {
+fn a_new_connection_on_the_same_ports_is_a_new_flow() {
     let mut test = TestTable::new(Limits::default());
     test.add(0, segment(Client, 1001, SYN, 99, 0));
     // The SYN once more is of the same connection.
@@ -241,7 +244,7 @@ fn unanswered_packets_use_bounded_memory() {
     }
     // The last to grow may double what it had, and each flow keeps its latest few.
     let latest_segments = 100 * 32 * 24;
-    assert!(test.table.memory() < 100 * 2_048 + (64 << 10) * 2 + latest_segments);
+    assert!(test.table.memory_bytes() < 100 * 2_048 + (64 << 10) * 2 + latest_segments);
     assert_eq!(test.end().ended.len(), 100);
 }
 
@@ -256,7 +259,7 @@ proptest! {
         ),
         flows in 0_usize..5,
     ) {
-        let mut test = TestTable::new(Limits { flows, ..Limits::default() });
+        let mut test = TestTable::new(Limits { max_flows: flows, ..Limits::default() });
         let packet_count = packets.len() as u64;
         for (is_client, port, flags, seq, ack, payload, at) in packets {
             let side = if is_client { Client } else { Server };

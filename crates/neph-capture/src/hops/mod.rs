@@ -165,7 +165,7 @@ impl Hops {
 
     /// Adds a packet of a point, with its timestamp in nanoseconds since 1970. The points come in order.
     pub fn add_packet(&mut self, point: usize, at: i64, packet: &Dissected<'_>) {
-        let Some(mut identity) = Identity::of(packet) else {
+        let Some(mut identity) = Identity::from_packet(packet) else {
             self.count_cut_packet(point, at);
             return;
         };

@@ -27,22 +27,22 @@ fn read_single(mut bytes: &[u8]) -> (Vec<Packet>, ReadSummary) {
 }
 
 /// Packets and the numbers of their interfaces.
-fn merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, ReadSummary) {
+fn read_both_merged(parts: [&[u8]; 2]) -> (Vec<(Packet, u32)>, ReadSummary) {
     let mut packets = Vec::new();
-    let take = |record: Record<'_>| {
+    let on_record = |record: Record<'_>| {
         packets.push((packet(record), record.interface));
         ControlFlow::Continue(())
     };
-    let summary = read_merged(parts.to_vec(), take, |_, _| ControlFlow::Continue(()));
+    let summary = read_merged(parts.to_vec(), on_record, |_, _| ControlFlow::Continue(()));
     (packets, summary)
 }
 
 /// A capture of pcap with this link and these packets, as seconds and lengths.
-fn pcap(link: u8, observed: &[(u32, u8)]) -> Vec<u8> {
+fn pcap(link: u8, packets: &[(u32, u8)]) -> Vec<u8> {
     let mut file = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0]);
     file.extend([link, 0, 0, 0]);
-    for &(second, length) in observed {
+    for &(second, length) in packets {
         for field in [second, 7, length.into(), u32::from(length) + 3] {
             file.extend(field.to_le_bytes());
         }
@@ -64,8 +64,8 @@ fn block(kind: u32, body: &[u8], out: &mut Vec<u8>) {
     out.extend(length);
 }
 
-/// One of pcapng whose packets have no time.
-fn timeless(link: u8, lengths: &[u8]) -> Vec<u8> {
+/// A capture of pcapng whose packets have no timestamp.
+fn pcapng_without_timestamps(link: u8, lengths: &[u8]) -> Vec<u8> {
     let mut file = Vec::new();
     let version = [
         &0x1a2b_3c4d_u32.to_le_bytes()[..],
@@ -84,7 +84,7 @@ fn timeless(link: u8, lengths: &[u8]) -> Vec<u8> {
     file
 }
 
-fn capture() -> impl Strategy<Value = Vec<u8>> {
+fn any_capture() -> impl Strategy<Value = Vec<u8>> {
     let link = prop_oneof![Just(1_u8), Just(101)];
     let observed = prop::collection::vec((0..100_u32, any::<u8>()), 0..12);
     let lengths = prop::collection::vec(any::<u8>(), 0..6);
@@ -93,13 +93,13 @@ fn capture() -> impl Strategy<Value = Vec<u8>> {
             observed.sort_unstable();
             pcap(link, &observed)
         }),
-        1 => (link, lengths).prop_map(|(link, lengths)| timeless(link, &lengths)),
+        1 => (link, lengths).prop_map(|(link, lengths)| pcapng_without_timestamps(link, &lengths)),
     ]
 }
 
 #[test]
-fn with_equal_times_the_earlier_capture_comes_first_and_interfaces_stay_separate() {
-    let (packets, summary) = merged([
+fn with_equal_times_the_first_capture_comes_first_and_interfaces_stay_separate() {
+    let (packets, summary) = read_both_merged([
         &pcap(1, &[(5, 10), (6, 20)]),
         &pcap(101, &[(5, 30), (7, 40)]),
     ]);
@@ -133,10 +133,10 @@ fn stopping_one_capture_stops_all_merged_captures() {
 
 proptest! {
     #[test]
-    fn two_captures_are_one_with_all_their_packets_in_the_order_of_time(
-        (first, second) in (capture(), capture()),
+    fn merged_captures_yield_all_packets_in_the_order_of_time(
+        (first, second) in (any_capture(), any_capture()),
     ) {
-        let (packets, summary) = merged([&first, &second]);
+        let (packets, summary) = read_both_merged([&first, &second]);
         let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
         prop_assert!(matches!(summary.ending, Ending::Whole));
         prop_assert_eq!(summary.packets, packets.len() as u64);
@@ -150,18 +150,18 @@ proptest! {
 
     #[test]
     fn damaged_captures_yield_the_same_packets_merged_as_alone(
-        (mut first, second) in (capture(), capture()),
+        (mut first, second) in (any_capture(), any_capture()),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut in any::<prop::sample::Index>(),
         noise in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        for (place, byte) in damage {
-            let place = place.index(first.len());
-            first[place] = byte;
+        for (position, byte) in damage {
+            let position = position.index(first.len());
+            first[position] = byte;
         }
         first.truncate(cut.index(first.len()) + 1);
         first.extend(noise);
-        let (packets, summary) = merged([&first, &second]);
+        let (packets, summary) = read_both_merged([&first, &second]);
         let mut packets: Vec<Packet> = packets.into_iter().map(|(packet, _)| packet).collect();
         let alone = [read_single(&first), read_single(&second)];
         let unparsed_bytes = alone[0].1.unparsed_bytes + alone[1].1.unparsed_bytes;

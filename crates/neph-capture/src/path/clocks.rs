@@ -12,7 +12,7 @@ use super::point::Point;
 use super::unmatched;
 use crate::clocks::pair::{refuse_one_capture, refuse_truncated};
 use crate::clocks::read_offsets::ReadOffsets;
-use crate::clocks::words;
+use crate::clocks::value_format;
 use crate::reading::ReadError;
 use neph_stats::ClockNature;
 use neph_text::counted::counted;
@@ -73,7 +73,7 @@ pub fn segment_clocks(
             Offsets::Unknown
         } else {
             refuse_one_capture(paths, &captures, SAME_CAPTURE_REMEDY)?;
-            let readings = ReadOffsets::between(&points[segment].clock, &points[segment + 1].clock);
+            let readings = ReadOffsets::combine(&points[segment].clock, &points[segment + 1].clock);
             Offsets::fitted(&captures, readings, nature).map_err(ReadError::failed)?
         });
     }
@@ -121,7 +121,7 @@ fn two_clocks_message(
         "{} arrived up to {} before they left by the one clock of {name} and {other}: their clocks are two; \
          {remedy}",
         counted(count as u64, "packet"),
-        words::bound_text(max)
+        value_format::bound_text(max)
     ))
 }
 

@@ -67,25 +67,25 @@ impl Offsets {
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
         }
-        let conversion = SteadyTimeConversion::of(captures.set_back());
+        let conversion = SteadyTimeConversion::new(captures.set_back());
         let cuts = conversion.cuts();
         let course = clock_course_between(limits, &cuts, nature)?;
-        let active_time = ActiveTime::of(limits, nature.horizon);
+        let active_time = ActiveTime::from_limits(limits, nature.horizon);
         let interval = (active_time.total_nanos / MAX_FITS).max(SECOND_NANOS);
         let steps = course.steps();
         let step_moments = steps.iter().flat_map(|step| [step.after, step.before]);
         let cut_moments = cuts.iter().flat_map(|cut| [cut.until, cut.from]);
         let mut moments: Vec<i64> = active_time
-            .moments((0, active_time.total_nanos), interval)
+            .evenly_spaced_times((0, active_time.total_nanos), interval)
             .collect();
         moments.extend(step_moments.chain(cut_moments));
         moments.sort_unstable();
         moments.dedup();
         let drift_start = steps.last().map(|step| step.before);
-        let drift_start = drift_start.unwrap_or_else(|| active_time.at(0));
-        let drift_range = (drift_start, active_time.at(active_time.total_nanos));
-        let drift = Drift::is_long(drift_range, nature)
-            .then(|| Drift::over(|at| course.at(at), drift_range, nature));
+        let drift_start = drift_start.unwrap_or_else(|| active_time.clock_time(0));
+        let drift_range = (drift_start, active_time.clock_time(active_time.total_nanos));
+        let drift = Drift::is_long_period(drift_range, nature)
+            .then(|| Drift::estimate(|at| course.at(at), drift_range, nature));
         let fits: Vec<ClockFit> = moments
             .into_iter()
             .filter_map(|moment| course.likeliest_at(moment))
@@ -178,8 +178,8 @@ impl FittedOffsets {
     /// The drift as `neph clock` reports it for long captures, else at the moment of a fit. `None` where it
     /// is not known.
     pub fn drift(&self, fit: &ClockFit) -> Option<Drift> {
-        let long_drift = self.drift.and_then(|drift| drift.known(self.nature));
-        long_drift.or_else(|| Drift::at(fit, self.nature))
+        let long_drift = self.drift.and_then(|drift| drift.if_known(self.nature));
+        long_drift.or_else(|| Drift::from_fit(fit, self.nature))
     }
 
     fn at(&self, first_at: i64) -> Option<ClockOffset> {

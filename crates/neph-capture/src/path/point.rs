@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use neph_model::{ClockReading, Wall};
 
 use crate::reading::ReadError;
-use crate::reading::parts::parts;
+use crate::reading::parts::capture_files;
 
 /// A capture with the name of the place where it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl Point {
 
 /// File names without folders and without the extensions of captures.
 fn name_from_path(path: &str) -> String {
-    let stems = parts(Path::new(path));
+    let stems = capture_files(Path::new(path));
     let stems = stems.iter().map(|part| file_stem(&part.to_string_lossy()));
     stems.collect::<Vec<_>>().join("+")
 }

@@ -118,8 +118,8 @@ impl SelectionKey {
     /// The selection key of a packet. `None` if too few bytes were captured. Packets that may have been one,
     /// as fragments or by segmentation offload, are selected together.
     pub fn of(packet: &Dissected<'_>) -> Option<Self> {
-        let identity = Identity::of(packet)?;
-        let protocol = Digest::default().with(&[identity.protocol]);
+        let identity = Identity::from_packet(packet)?;
+        let protocol = Digest::default().with_bytes(&[identity.protocol]);
         let key_with_digest = |digest| Self {
             hash: spread(digest),
             identity,
@@ -127,7 +127,7 @@ impl SelectionKey {
         };
         if is_fragment(packet) {
             let number = identity.number.unwrap_or_default();
-            return Some(key_with_digest(protocol.with(&number.to_be_bytes())));
+            return Some(key_with_digest(protocol.with_bytes(&number.to_be_bytes())));
         }
         if let Transport::Tcp {
             header,
@@ -137,14 +137,15 @@ impl SelectionKey {
         {
             // Offload that splits and merges segments does not change these.
             let common = [header.ack, own_timestamp, echoed];
-            let with = |digest: Digest, timestamp: &u32| digest.with(&timestamp.to_be_bytes());
+            let with =
+                |digest: Digest, timestamp: &u32| digest.with_bytes(&timestamp.to_be_bytes());
             return Some(key_with_digest(common.iter().fold(protocol, with)));
         }
         let number = identity.number.map_or(0, |number| u32::from(number) + 1);
-        let digest = protocol.with(&number.to_be_bytes());
+        let digest = protocol.with_bytes(&number.to_be_bytes());
         Some(Self {
             is_distinguishable: identity.is_distinguishable(packet),
-            ..key_with_digest(digest.with(&identity.content.to_be_bytes()))
+            ..key_with_digest(digest.with_bytes(&identity.content.to_be_bytes()))
         })
     }
 }

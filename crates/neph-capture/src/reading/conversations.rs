@@ -42,7 +42,7 @@ impl<T: ConversationListener> ExchangeListener for Forwarder<'_, T> {
 
 /// Counts of all packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PacketCounts {
     /// Bytes of IP of each packet once, as flows count theirs: from the IP header on, in a tunnel from the
     /// inner one.
     pub bytes: u64,
@@ -50,13 +50,13 @@ pub struct Counts {
     pub copies: u64,
 }
 
-impl Counts {
-    /// The difference to the earlier counts `before`.
+impl PacketCounts {
+    /// The difference to the earlier counts `earlier`.
     #[must_use]
-    pub const fn since(self, before: Self) -> Self {
+    pub const fn since(self, earlier: Self) -> Self {
         Self {
-            bytes: self.bytes - before.bytes,
-            copies: self.copies - before.copies,
+            bytes: self.bytes - earlier.bytes,
+            copies: self.copies - earlier.copies,
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct Conversations {
     has_several_interfaces: bool,
     /// How many of the first packets are still to come.
     first_packets_left: u32,
-    counts: Counts,
+    counts: PacketCounts,
 }
 
 /// Examined packets, and those repeated at the same interface.
@@ -88,7 +88,7 @@ impl RepeatCounts {
     const MIN_SHARE_DIVISOR: u64 = 20;
 
     /// Whether so many are repeated that the capture itself has them twice.
-    pub const fn is_many(self) -> bool {
+    pub const fn has_capture_duplicates(self) -> bool {
         self.packets >= Self::MIN_PACKETS && self.packets * Self::MIN_SHARE_DIVISOR >= self.examined
     }
 }
@@ -98,17 +98,17 @@ impl Conversations {
     pub fn new(limits: Limits, quic_ports: &[u16]) -> Self {
         Self {
             table: Table::new(limits),
-            exchanges: Exchanges::new(limits.flows, limits.idle_timeout)
+            exchanges: Exchanges::new(limits.max_flows, limits.idle_timeout)
                 .with_quic_ports(quic_ports),
             duplicates: DuplicateFilter::default(),
             has_several_interfaces: false,
             first_packets_left: FIRST_PACKETS,
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
         }
     }
 
     /// Begins another capture.
-    pub const fn begin(&mut self) {
+    pub const fn begin_capture(&mut self) {
         self.first_packets_left = FIRST_PACKETS;
     }
 
@@ -148,7 +148,7 @@ impl Conversations {
         self.table.count_cut_packet();
     }
 
-    pub const fn counts(&self) -> Counts {
+    pub const fn counts(&self) -> PacketCounts {
         self.counts
     }
 
@@ -172,13 +172,13 @@ impl Conversations {
     }
 
     /// Ends flows and exchanges that are silent for too long at `now`. Needed where no packets come.
-    pub fn end_silent(&mut self, now: Wall, listener: &mut impl ConversationListener) {
-        self.table.end_silent(now, listener);
+    pub fn end_idle(&mut self, now: Wall, listener: &mut impl ConversationListener) {
+        self.table.end_idle(now, listener);
         self.exchanges
-            .end_silent(now, |pair| listener.pair_ended(pair));
+            .end_idle(now, |pair| listener.pair_ended(pair));
     }
 
-    /// Ends all.
+    /// Ends all flows and exchanges.
     pub fn end(&mut self, listener: &mut impl ConversationListener) {
         self.table.end(listener);
         self.exchanges.end(|pair| listener.pair_ended(pair));

@@ -5,14 +5,14 @@
 use crate::{Ending, ReadSummary};
 
 use super::ReadError;
-use super::packed::gzip;
+use super::compressed::gzip;
 use neph_text::counted::counted;
 
 /// Whether it ended after a whole record. Data after a compressed stream does not count.
 pub fn is_whole(summary: &ReadSummary) -> bool {
     match &summary.ending {
         Ending::Whole => true,
-        Ending::BrokenPacked(error) => gzip::is_trailing(error) && summary.unparsed_bytes == 0,
+        Ending::Undecodable(error) => gzip::is_trailing(error) && summary.unparsed_bytes == 0,
         _ => false,
     }
 }
@@ -34,7 +34,7 @@ pub fn message(name: &str, summary: &ReadSummary) -> Result<Option<String>, Read
         Ending::CutOff => Ok(Some(format!(
             "{name} is cut off within the record at byte {bytes}; {note}"
         ))),
-        Ending::CutPacked => Ok(Some(format!(
+        Ending::CutOffCompressed => Ok(Some(format!(
             "{name} is compressed and truncated: {bytes} bytes could be decompressed; {note}"
         ))),
         Ending::Broken(error) if summary.packets == 0 => Err(ReadError::wrong(format!(
@@ -45,7 +45,7 @@ pub fn message(name: &str, summary: &ReadSummary) -> Result<Option<String>, Read
             "{name} is broken at byte {bytes}: {error}; {note}, and can be used alone: head -c {bytes} of \
              it, unpacked"
         ))),
-        Ending::BrokenPacked(error) if gzip::is_trailing(error) => {
+        Ending::Undecodable(error) if gzip::is_trailing(error) => {
             let cut_off_note = if summary.unparsed_bytes > 0 {
                 format!("is cut off within the record at byte {bytes}, and ")
             } else {
@@ -55,7 +55,7 @@ pub fn message(name: &str, summary: &ReadSummary) -> Result<Option<String>, Read
                 "{name} {cut_off_note}has data after the gzip stream, which is ignored; {note}"
             )))
         }
-        Ending::BrokenPacked(error) => Err(ReadError::wrong(format!(
+        Ending::Undecodable(error) => Err(ReadError::wrong(format!(
             "{name} can be decompressed up to byte {bytes} of its content ({packets} before it {verb} read): {error}"
         ))),
         Ending::Failed(error) => Err(ReadError::failed(format!(

@@ -3,11 +3,11 @@
 //! Owns opening and reading them, the messages about their ends, and the assignment of packets to tables.
 //! Does not own the output of flows.
 
+pub mod compressed;
 pub mod conversations;
 pub mod ending;
 pub mod file;
 pub mod order;
-pub mod packed;
 pub mod packets;
 pub mod parts;
 pub mod snaplen;

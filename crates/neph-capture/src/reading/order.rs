@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use super::file::{File, Times};
+use super::file::{File, PacketTimes};
 use super::{Reader, source};
 
 /// The captures in the order of their first packets. A capture without packets or times keeps its place. All
@@ -25,17 +25,17 @@ pub fn sort_by_time(files: &[PathBuf], reader: Reader<'_>) -> Vec<PathBuf> {
         .collect();
     let mut sorted = with_times.clone();
     sorted.sort_by_key(|(_, time)| *time);
-    for ((index, _), (from, _)) in with_times.iter().zip(&sorted) {
-        ordered[*index].clone_from(&files[*from]);
+    for ((index, _), (source_index, _)) in with_times.iter().zip(&sorted) {
+        ordered[*index].clone_from(&files[*source_index]);
     }
-    if let Some(((_, _), (from, _))) = with_times
+    if let Some(((_, _), (early_index, _))) = with_times
         .iter()
         .zip(&sorted)
         .find(|(original, sorted_entry)| original != sorted_entry)
     {
         (reader.print_message)(&format!(
             "captures are read in the order of their first packets, {} sooner than it was given",
-            files[*from].display()
+            files[*early_index].display()
         ));
     }
     ordered
@@ -54,7 +54,7 @@ fn first_time(path: &Path, reader: Reader<'_>) -> Option<i64> {
 
 /// Reports concatenated captures, whose common packets count twice: nothing else in the output shows that.
 pub fn step_back_message(file: &File) -> Option<String> {
-    let step = file.times.and_then(Times::large_step_back)?;
+    let step = file.times.and_then(PacketTimes::large_step_back)?;
     let name = &file.name;
     Some(format!(
         "the times of {name} jump back by {step}: it was merged from several captures (packets in two of them count twice), or its clock was set. Give the captures one by one"
@@ -63,7 +63,7 @@ pub fn step_back_message(file: &File) -> Option<String> {
 
 /// Reports a clock that was set forward within a capture: nothing else in the output shows it.
 pub fn gap_message(file: &File) -> Option<String> {
-    let gap = file.times.and_then(Times::long_gap)?;
+    let gap = file.times.and_then(PacketTimes::long_gap)?;
     let name = &file.name;
     Some(format!(
         "{name} has no packet for {gap}: its clock was set forward, or nothing passed; a \
@@ -93,7 +93,7 @@ pub fn overlap_message(earlier_files: &[File], file: &File) -> Option<String> {
 }
 
 /// An overlapping capture ranks above others, and a later one above earlier ones.
-fn compare_relevance(times: Times, a: Times, b: Times) -> Ordering {
-    let key = |other: Times| (times.overlaps(other), other.last);
+fn compare_relevance(times: PacketTimes, a: PacketTimes, b: PacketTimes) -> Ordering {
+    let key = |other: PacketTimes| (times.overlaps(other), other.last);
     key(a).cmp(&key(b))
 }

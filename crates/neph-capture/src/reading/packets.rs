@@ -50,7 +50,7 @@ pub fn read_packets(
         return Err(error);
     }
     // Standard input ends then, at any position.
-    let is_cut = matches!(summary.ending, Ending::CutOff | Ending::CutPacked);
+    let is_cut = matches!(summary.ending, Ending::CutOff | Ending::CutOffCompressed);
     if stop.is_set() && (is_cut || matches!(summary.ending, Ending::Whole)) {
         return Ok(());
     }

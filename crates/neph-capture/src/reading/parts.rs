@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What stands between the names of files.
+/// Separates the names of files.
 const SEPARATOR: char = '+';
-/// The files that a name stands for: itself, or those that it joins by `+` where these are there. A file
+/// The files that a name stands for: itself, or those that it joins by `+` if these exist. A file
 /// whose own name has a `+` is one.
-pub fn parts(path: &Path) -> Vec<PathBuf> {
+pub fn capture_files(path: &Path) -> Vec<PathBuf> {
     let single_part = || vec![path.to_path_buf()];
     let Some(path_text) = path
         .to_str()
@@ -21,12 +21,12 @@ pub fn parts(path: &Path) -> Vec<PathBuf> {
     let names: Vec<&str> = path_text.split(SEPARATOR).collect();
     let (mut parts, mut first) = (Vec::new(), 0);
     while first < names.len() {
-        // The longest name that is there.
+        // The longest name that exists.
         let joined = |end: usize| names[first..end].join("+");
-        let is_there = |end: &usize| fs::metadata(joined(*end)).is_ok();
+        let exists = |end: &usize| fs::metadata(joined(*end)).is_ok();
         let end = (first + 1..=names.len())
             .rev()
-            .find(is_there)
+            .find(exists)
             .unwrap_or(first + 1);
         parts.push(PathBuf::from(joined(end)));
         first = end;

@@ -11,24 +11,26 @@ use std::path::{Path, PathBuf};
 use crate::{ReadSummary, read_capture, read_merged};
 use neph_wire::capture::Record;
 
+use super::compressed::{Decompressed, decompress};
 use super::ending;
-use super::packed::{Decompressed, decompress};
-use super::parts::parts;
+use super::parts::capture_files;
 use super::{ReadError, Reader};
 
 /// Checks that a capture exists, before others are read.
 ///
 /// # Errors
 /// It does not exist, or is a folder.
-pub fn check(path: &Path) -> Result<(), ReadError> {
-    parts(path).iter().try_for_each(|part| check_file(part))
+pub fn check_exists(path: &Path) -> Result<(), ReadError> {
+    capture_files(path)
+        .iter()
+        .try_for_each(|part| check_file(part))
 }
 
 /// Whether a capture consists of files and can be read more than once.
 pub fn is_file(path: &Path) -> bool {
     let is_regular_file =
         |part: &PathBuf| fs::metadata(part).is_ok_and(|metadata| metadata.is_file());
-    parts(path).iter().all(is_regular_file)
+    capture_files(path).iter().all(is_regular_file)
 }
 
 fn check_file(path: &Path) -> Result<(), ReadError> {
@@ -58,7 +60,7 @@ fn open_error(path: &Path, error: &io::Error) -> ReadError {
 
 /// A capture that was opened.
 pub enum Source {
-    One(Box<dyn Read>),
+    Single(Box<dyn Read>),
     /// Several captures of one point, read as one.
     Several(Vec<(String, Box<dyn Read>)>),
 }
@@ -66,7 +68,7 @@ pub enum Source {
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::One(_) => f.write_str("One"),
+            Self::Single(_) => f.write_str("Single"),
             Self::Several(parts) => {
                 let names = parts.iter().map(|(name, _)| name);
                 f.debug_list().entries(names).finish()
@@ -81,15 +83,15 @@ impl fmt::Debug for Source {
 /// # Errors
 /// It does not exist, may not be read, or its compression is not supported.
 pub fn open(path: &Path, reader: Reader<'_>) -> Result<Source, ReadError> {
-    let parts = parts(path);
+    let parts = capture_files(path);
     if let [_] = parts[..] {
-        return open_one(path, reader).map(Source::One);
+        return open_file(path, reader).map(Source::Single);
     }
-    let opened = parts.into_iter().map(|part| {
-        let source = open_one(&part, reader)?;
+    let sources = parts.into_iter().map(|part| {
+        let source = open_file(&part, reader)?;
         Ok((part.display().to_string(), source))
     });
-    Ok(Source::Several(opened.collect::<Result<_, ReadError>>()?))
+    Ok(Source::Several(sources.collect::<Result<_, ReadError>>()?))
 }
 
 /// A capture that was read.
@@ -109,16 +111,16 @@ impl Source {
         mut on_record: impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> ReadCapture {
         match self {
-            Self::One(mut source) => ReadCapture {
+            Self::Single(mut source) => ReadCapture {
                 summary: read_capture(&mut source, on_record),
                 error: None,
             },
-            Self::Several(parts) => read_several(parts, reader, &mut on_record),
+            Self::Several(parts) => read_parts(parts, reader, &mut on_record),
         }
     }
 }
 
-fn read_several(
+fn read_parts(
     parts: Vec<(String, Box<dyn Read>)>,
     reader: Reader<'_>,
     on_record: &mut dyn FnMut(Record<'_>) -> ControlFlow<()>,
@@ -146,7 +148,7 @@ fn read_several(
     ReadCapture { summary, error }
 }
 
-fn open_one(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError> {
+fn open_file(path: &Path, reader: Reader<'_>) -> Result<Box<dyn Read>, ReadError> {
     let open_error = |error: io::Error| open_error(path, &error);
     let file: Box<dyn Read> = if path.as_os_str() == "-" {
         (reader.stdin)(reader.stop).map_err(open_error)?

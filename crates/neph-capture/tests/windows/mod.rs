@@ -28,7 +28,7 @@ impl Listener for WindowReport {
         let round_trips = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
         self.round_trips = methods
-            .map(|method| round_trips.of(method, Answer::Bare))
+            .map(|method| round_trips.answer_quantiles(method, Answer::Bare))
             .to_vec();
         self.segments_not_tracked = flow.sent(Side::Client).segments_not_tracked();
     }
@@ -72,7 +72,7 @@ impl Summary {
             n: quantiles.estimated,
             p50: quantiles.p50.nanos(),
             p99: quantiles.p99.map_or(0, neph_model::Span::nanos),
-            most: quantiles.most.nanos(),
+            most: quantiles.max.nanos(),
         }
     }
 

@@ -77,10 +77,10 @@ pub fn flow(flow: &Flow, method: Method) -> String {
     cells.resize(BASE_COLUMNS.len() + EXCHANGE_COLUMNS.len(), String::new());
     let round_trips = flow.round_trips(Half::Server).by_method();
     for distribution in [
-        round_trips.path(method),
-        round_trips.of(Method::Response, Answer::WithData),
-        round_trips.of(method, Answer::Delayed),
-        flow.round_trips(Half::Client).path(method),
+        round_trips.path_quantiles(method),
+        round_trips.answer_quantiles(Method::Response, Answer::WithData),
+        round_trips.answer_quantiles(method, Answer::Delayed),
+        flow.round_trips(Half::Client).path_quantiles(method),
     ] {
         cells.extend(quantiles(distribution));
     }
@@ -130,12 +130,12 @@ fn quantiles(distribution: Option<Quantiles>) -> [String; STATISTICS.len()] {
     [
         distribution.n.to_string(),
         distribution.estimated.to_string(),
-        distribution.least.nanos().to_string(),
+        distribution.min.nanos().to_string(),
         distribution.mean.nanos().to_string(),
         distribution.p50.nanos().to_string(),
         optional_nanos(distribution.p95),
         optional_nanos(distribution.p99),
-        distribution.most.nanos().to_string(),
+        distribution.max.nanos().to_string(),
         optional_nanos(distribution.deviation),
     ]
 }

@@ -88,11 +88,11 @@ pub fn row(pair: &HostPair, counts: &ExchangeCounts) -> Vec<String> {
             ExchangeProtocol::Quic => "-".to_owned(),
             ExchangeProtocol::Ping | ExchangeProtocol::Dns => answered_cell(counts),
         },
-        duration_cell(round_trips.map(|round_trips| round_trips.least)),
+        duration_cell(round_trips.map(|round_trips| round_trips.min)),
         duration_cell(round_trips.map(|round_trips| round_trips.mean)),
         duration_cell(round_trips.map(|round_trips| round_trips.p50)),
         duration_cell(round_trips.and_then(|round_trips| round_trips.p95)),
-        duration_cell(round_trips.map(|round_trips| round_trips.most)),
+        duration_cell(round_trips.map(|round_trips| round_trips.max)),
         duration_cell(round_trips.and_then(|round_trips| round_trips.deviation)),
         duration_cell(
             counts

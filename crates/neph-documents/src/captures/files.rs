@@ -1,9 +1,9 @@
 //! Captures that were read, as documents.
 
 use neph_capture::Ending;
+use neph_capture::reading::compressed::gzip;
 use neph_capture::reading::ending;
-use neph_capture::reading::file::{File, Times};
-use neph_capture::reading::packed::gzip;
+use neph_capture::reading::file::{File, PacketTimes};
 use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,9 +38,9 @@ impl From<&File> for FileDocument {
     fn from(file: &File) -> Self {
         let ending = match &file.summary.ending {
             _ if ending::is_whole(&file.summary) => "whole",
-            Ending::BrokenPacked(error) if gzip::is_trailing(error) => "cut off",
-            Ending::Whole | Ending::CutOff | Ending::CutPacked => "cut off",
-            Ending::Broken(_) | Ending::BrokenPacked(_) => "broken",
+            Ending::Undecodable(error) if gzip::is_trailing(error) => "cut off",
+            Ending::Whole | Ending::CutOff | Ending::CutOffCompressed => "cut off",
+            Ending::Broken(_) | Ending::Undecodable(_) => "broken",
             Ending::Failed(_) => "failed",
             Ending::Stopped => "stopped",
         };
@@ -51,9 +51,9 @@ impl From<&File> for FileDocument {
             packets_not_ip: file.not_ip,
             packets_without_timestamp: file.without_time,
             packets_lost_by_capture: file.summary.dropped,
-            packets_out_of_order: file.times.map_or(0, Times::out_of_order),
-            largest_backward_step_ns: file.times.and_then(Times::large_step_back),
-            silence_ns: file.times.and_then(Times::long_gap),
+            packets_out_of_order: file.times.map_or(0, PacketTimes::out_of_order),
+            largest_backward_step_ns: file.times.and_then(PacketTimes::large_step_back),
+            silence_ns: file.times.and_then(PacketTimes::long_gap),
             ending,
         }
     }

@@ -213,7 +213,7 @@ impl From<&SentCounts> for SentDocument {
             packets: sent.packets,
             bytes: sent.bytes,
             payload_bytes: sent.payload,
-            max_in_flight_bytes: sent.most_in_flight,
+            max_in_flight_bytes: sent.max_in_flight,
             retransmission: sent.count(Event::Retransmission),
             fast_retransmission: sent.count(Event::FastRetransmission),
             spurious_retransmission: sent.count(Event::SpuriousRetransmission),
@@ -234,16 +234,22 @@ impl From<&RoundTripSketches> for TripsDocument {
     fn from(round_trips: &RoundTripSketches) -> Self {
         let round_trips = round_trips.by_method();
         let by_answer = |method| {
-            let quantiles = |answer| round_trips.of(method, answer).map(QuantilesDocument::from);
+            let quantiles = |answer| {
+                round_trips
+                    .answer_quantiles(method, answer)
+                    .map(QuantilesDocument::from)
+            };
             ByAnswerDocument {
-                path: round_trips.path(method).map(QuantilesDocument::from),
+                path: round_trips
+                    .path_quantiles(method)
+                    .map(QuantilesDocument::from),
                 handshake: quantiles(Answer::Handshake),
                 without_data: quantiles(Answer::Bare),
                 with_data: quantiles(Answer::WithData),
                 delayed: quantiles(Answer::Delayed),
             }
         };
-        let response = round_trips.of(Method::Response, Answer::WithData);
+        let response = round_trips.answer_quantiles(Method::Response, Answer::WithData);
         Self {
             acknowledgement: by_answer(Method::Acknowledgement),
             echo: by_answer(Method::Echo),
@@ -258,12 +264,12 @@ impl From<Quantiles> for QuantilesDocument {
         Self {
             n: quantiles.n,
             estimated_n: (estimated > quantiles.n).then_some(estimated),
-            min_ns: quantiles.least,
+            min_ns: quantiles.min,
             mean_ns: quantiles.mean,
             p50_ns: quantiles.p50,
             p95_ns: quantiles.p95,
             p99_ns: quantiles.p99,
-            max_ns: quantiles.most,
+            max_ns: quantiles.max,
             deviation_ns: quantiles.deviation,
         }
     }

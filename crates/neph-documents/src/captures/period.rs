@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use neph_capture::reading::conversations::Counts;
+use neph_capture::reading::conversations::PacketCounts;
 use neph_capture::{
     Event, ExchangeCounts, ExchangeProtocol, Flow, Half, HostPair, OtherPackets, PeriodCounts,
     RoundTripSketches,
@@ -42,7 +42,7 @@ pub struct RecentPeriod {
     /// Packets that belong to no flow.
     pub others: OtherPackets,
     /// Numbers of all packets.
-    pub counts: Counts,
+    pub counts: PacketCounts,
     /// Retransmissions.
     pub repairs: Repairs,
     /// Round trips of all flows together.

@@ -23,8 +23,8 @@ pub fn row(length: Span, flow: &Flow, recent: &PeriodCounts, method: Method) -> 
         per_second(client.packets + server.packets, length).to_string(),
         per_second(client.bytes + server.bytes, length).to_string(),
     ];
-    let with_data = packets_seen.of(method, Answer::WithData);
-    let client_path = recent.round_trips(Half::Client).path(method);
+    let with_data = packets_seen.answer_quantiles(method, Answer::WithData);
+    let client_path = recent.round_trips(Half::Client).path_quantiles(method);
     cells.extend(round_trip_cells(
         &packets_seen,
         with_data,

@@ -121,7 +121,11 @@ pub enum Sort {
 impl Sort {
     pub fn rank(self, flow: &Flow, method: Method) -> Rank {
         let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
-        self.rank_of(sent, flow.round_trips(Half::Server).path(method), flow)
+        self.rank_of(
+            sent,
+            flow.round_trips(Half::Server).path_quantiles(method),
+            flow,
+        )
     }
 
     /// The sort key by the values of a period.
@@ -157,8 +161,8 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
         sum_of_both(|flow, side| flow.sent(side).packets),
         sum_of_both(|flow, side| flow.sent(side).bytes),
     ];
-    let with_data = server.of(Method::Response, Answer::WithData);
-    let client = flow.round_trips(Half::Client).path(method);
+    let with_data = server.answer_quantiles(Method::Response, Answer::WithData);
+    let client = flow.round_trips(Half::Client).path_quantiles(method);
     cells.extend(round_trip_cells(&server, with_data, client, method));
     let sent = (flow.sent(Side::Client), flow.sent(Side::Server));
     cells.extend(retransmission_cells(sent));
@@ -174,7 +178,11 @@ pub fn round_trip_cells(
     method: Method,
 ) -> Vec<String> {
     let mut cells = Vec::from(path_cells(server, method));
-    for round_trips in [with_data, server.of(method, Answer::Delayed), client] {
+    for round_trips in [
+        with_data,
+        server.answer_quantiles(method, Answer::Delayed),
+        client,
+    ] {
         cells.extend([
             duration_cell(round_trips.map(|round_trips| round_trips.p50)),
             count_text(round_trips),
@@ -185,9 +193,9 @@ pub fn round_trip_cells(
 
 /// Round trips of the path to the server, or why there is none.
 pub fn path_cells(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
-    let path = server.path(method);
+    let path = server.path_quantiles(method);
     let min_or_reason = match &path {
-        Some(path) => duration_cell(Some(path.least)),
+        Some(path) => duration_cell(Some(path.min)),
         None => missing_reason(server, method).to_owned(),
     };
     [
@@ -196,7 +204,7 @@ pub fn path_cells(server: &RoundTripsByMethod, method: Method) -> [String; 8] {
         duration_cell(path.map(|path| path.p50)),
         duration_cell(path.and_then(|path| path.p95)),
         duration_cell(path.and_then(|path| path.p99)),
-        duration_cell(path.map(|path| path.most)),
+        duration_cell(path.map(|path| path.max)),
         duration_cell(path.and_then(|path| path.deviation)),
         count_text(path),
     ]
@@ -218,7 +226,7 @@ pub fn retransmission_cells((client, server): (&SentCounts, &SentCounts)) -> [St
 pub fn missing_reason(round_trips: &RoundTripsByMethod, method: Method) -> &'static str {
     let is_answered = [Answer::WithData, Answer::Delayed]
         .into_iter()
-        .any(|answer| round_trips.of(method, answer).is_some());
+        .any(|answer| round_trips.answer_quantiles(method, answer).is_some());
     if is_answered { "not measurable" } else { "-" }
 }
 

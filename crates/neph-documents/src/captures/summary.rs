@@ -76,7 +76,9 @@ impl Summary {
         }
         let server = flow.round_trips(Half::Server);
         let methods = [Method::Acknowledgement, Method::Echo];
-        let is_measured = methods.into_iter().any(|method| server.has_path(method));
+        let is_measured = methods
+            .into_iter()
+            .any(|method| server.has_path_round_trips(method));
         self.without_path += u64::from(!is_measured);
         let is_received = |side| flow.sent(side).packets > 0;
         let is_one_direction = !(is_received(Side::Client) && is_received(Side::Server));
@@ -136,7 +138,10 @@ impl Summary {
         for (side, trips) in [("servers", &self.server), ("clients", &self.client)] {
             write_side_round_trips(side, &trips.by_method(), method, out)?;
         }
-        if let Some(response) = self.server.of(Method::Response, Answer::WithData) {
+        if let Some(response) = self
+            .server
+            .answer_quantiles(Method::Response, Answer::WithData)
+        {
             let note = quantiles_text(&response);
             writeln!(
                 out,
@@ -329,7 +334,7 @@ fn write_other_packets(
         )?;
     }
     let repeats = conversations.repeats();
-    if repeats.is_many() {
+    if repeats.has_capture_duplicates() {
         writeln!(
             out,
             "{} of the {} examined packets are duplicates in the capture (a mirror port of both directions, or several interfaces): they count twice, as retransmissions or repeated requests; capture {CAPTURE_ONCE_REMEDY}.",
@@ -352,14 +357,14 @@ fn write_side_round_trips(
     } else {
         ""
     };
-    if let Some(path) = round_trips.path(method) {
+    if let Some(path) = round_trips.path_quantiles(method) {
         writeln!(
             out,
             "Path RTT to {side}{method_note}: {}.",
             quantiles_text(&path)
         )?;
     }
-    if let Some(delayed) = round_trips.of(method, Answer::Delayed) {
+    if let Some(delayed) = round_trips.answer_quantiles(method, Answer::Delayed) {
         writeln!(
             out,
             "Excluded as delayed acknowledgements of {side}{method_note} (late by a timer of 40 or 200 ms): {}.",
@@ -385,7 +390,7 @@ fn quantiles_text(path: &Quantiles) -> String {
     };
     format!(
         "{text}, longest {}{}, {}{weight_note}",
-        path.most,
+        path.max,
         deviation.unwrap_or_default(),
         counted(path.n, "round trip")
     )

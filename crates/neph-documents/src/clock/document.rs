@@ -1,6 +1,6 @@
 //! Clock offsets as JSON. Times are integer nanoseconds, rates parts per million.
 
-use neph_capture::clocks::words::ppm;
+use neph_capture::clocks::value_format::ppm;
 use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -9,7 +9,7 @@ use super::row::Row;
 use neph_capture::clocks::course::{Course, DriftEstimate};
 use neph_capture::clocks::drift::Drift;
 use neph_capture::clocks::peer_exchanges::WallClockStep;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_text::counted::counted;
 use neph_text::decimals::{fixed, signed};
 
@@ -114,8 +114,8 @@ impl LabelledStep {
         let seconds = |time: i64| fixed(Span::from_nanos(time - began).secs_f64(), 3);
         let (after, before) = (seconds(self.after), seconds(self.before));
         let step_text = match self.bound {
-            Some(bound) => words::step(self.size, bound),
-            None => words::value_text(self.size, 10_000),
+            Some(bound) => value_format::step(self.size, bound),
+            None => value_format::value_text(self.size, 10_000),
         };
         let event = match self.clock {
             "raw clocks" | "clocks" => "stepped against each other, or took another rate, by",
@@ -147,7 +147,7 @@ impl Summary {
             Clocks::Raw | Clocks::PeersWall => "exchange",
         };
         write!(out, "{}", counted(self.row.n, noun))?;
-        let time = Span::from_nanos(self.course.until - self.course.from);
+        let time = Span::from_nanos(self.course.end - self.course.start);
         write!(out, " in {:.1} s, {}", time.secs_f64(), self.subject)?;
         if let Some(lost) = self.lost.filter(|lost| *lost > 0) {
             write!(out, "; {lost} without a reply")?;
@@ -165,7 +165,7 @@ impl Summary {
             } else {
                 ""
             };
-            format!("{}{equality_note}", words::offset(offset, bound))
+            format!("{}{equality_note}", value_format::offset(offset, bound))
         };
         let fit = (self.row.fit.offset, self.row.fit.bound);
         if let Some(wall) = self.row.wall {
@@ -181,7 +181,7 @@ impl Summary {
     }
 
     fn write_drift(&self, out: &mut dyn Write) -> io::Result<()> {
-        let max_drift = words::ppm(self.nature.steepest);
+        let max_drift = value_format::ppm(self.nature.steepest);
         match self.course.estimate_drift(self.nature) {
             None => Ok(()),
             Some(DriftEstimate::AboveAnyDrift(rate)) => writeln!(
@@ -195,7 +195,7 @@ impl Summary {
                 within * 1e6
             ),
             Some(DriftEstimate::Known(drift)) => {
-                let drift = words::rate(drift.rate, drift.bound);
+                let drift = value_format::rate(drift.rate, drift.bound);
                 let clock_note = match self.clocks {
                     Clocks::Raw => " (of the raw clocks)",
                     Clocks::PeersWall => {
@@ -209,7 +209,7 @@ impl Summary {
     }
 
     fn write_wander(&self, out: &mut dyn Write) -> io::Result<()> {
-        let assumed = words::ppm(self.nature.wander);
+        let assumed = value_format::ppm(self.nature.wander);
         let drift_text = match (self.drift(), self.course.rate_range) {
             (None, _) => "not estimated without a drift".to_owned(),
             (Some(_), None)
@@ -245,10 +245,10 @@ impl Summary {
         write!(out, "four timestamps   ")?;
         let offset_text = match (means.wall, self.clocks) {
             (Some(wall), Clocks::Raw) => {
-                let raw = words::value_text(means.offset, digits);
-                format!("wall {}, raw {raw}", words::value_text(wall, digits))
+                let raw = value_format::value_text(means.offset, digits);
+                format!("wall {}, raw {raw}", value_format::value_text(wall, digits))
             }
-            (wall, _) => words::value_text(wall.unwrap_or(means.offset), digits),
+            (wall, _) => value_format::value_text(wall.unwrap_or(means.offset), digits),
         };
         writeln!(
             out,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_model::Span;
 
 use super::{ClockDocument, ClockLine, LabelledStep, Row, StepDocument, Summary};
@@ -89,11 +89,11 @@ impl ClockWriter {
         write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
         if has_hulls {
             let drift = Drift::to_text(row.drift);
-            let offset = words::offset(offset, bound);
+            let offset = value_format::offset(offset, bound);
             write!(self.out, "  {offset:>26}  {drift:>22}")?;
         }
         if has_four_timestamps {
-            let mean = row.mean.map(|mean| words::value_text(mean, bound));
+            let mean = row.mean.map(|mean| value_format::value_text(mean, bound));
             write!(self.out, "  {:>15}", mean.unwrap_or_else(|| "-".to_owned()))?;
         }
         let round_trip = row

@@ -1,7 +1,7 @@
 //! The result as a JSON document and as NDJSON lines. Times are integer nanoseconds.
 
 use neph_capture::Followed;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::{Passages, segment_names};
 use neph_model::Span;
@@ -168,8 +168,8 @@ fn clocks_document(followed: &Followed, segment: usize, offsets: &Offsets) -> Cl
                 since_ns: time_since_start(followed, segment, &fit),
                 offset_ns: fit.offset,
                 bound_ns: fit.bound,
-                rate_ppm: drift.map(|drift| words::ppm(drift.rate)),
-                rate_bound_ppm: drift.map(|drift| words::ppm(drift.bound)),
+                rate_ppm: drift.map(|drift| value_format::ppm(drift.rate)),
+                rate_bound_ppm: drift.map(|drift| value_format::ppm(drift.bound)),
                 steps: fitted.steps.len(),
             }
         }

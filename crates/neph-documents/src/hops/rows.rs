@@ -2,7 +2,7 @@
 
 use crate::cell::OrDash;
 use neph_capture::Direction;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_capture::path::passages::{PROTOCOLS, Passages, segment_names};
 use neph_capture::path::shares::{Delays, RoundTrips};
 use neph_model::Span;
@@ -23,7 +23,7 @@ crate::rows! {
         mean_ns: Option<Span> => right "MEAN",
         /// Error bound of each delay; null without a delay.
         bound_ns: Option<i64> => right "± BOUND" by |row| {
-            row.bound_ns.or_dash(words::bound_text)
+            row.bound_ns.or_dash(value_format::bound_text)
         },
         /// Minimum delay; null without a delay.
         min_ns: Option<Span> => right "MIN",

@@ -3,7 +3,7 @@
 use std::iter::once;
 
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_capture::path::offsets::Offsets;
 use neph_capture::path::passages::Passages;
 use neph_capture::path::unmatched;
@@ -48,7 +48,7 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
             )),
             (Offsets::Same, _) => sentences.push(format!("{point} and {next_point} have the same clock.")),
             (Offsets::Fitted(fitted), Some(fit)) => {
-                let offset = words::offset(fit.offset, fit.bound);
+                let offset = value_format::offset(fit.offset, fit.bound);
                 let drift = Drift::to_text(fitted.drift(&fit));
                 let elapsed = time_since_start(followed, segment, &fit);
                 sentences.push(format!(

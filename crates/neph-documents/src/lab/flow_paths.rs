@@ -98,12 +98,12 @@ impl PathsOfFlows {
             destination_port: source.key.destination_port,
             segment: source.number,
             path: segment.path,
-            from_ns: segment.from,
-            until_ns: segment.until,
+            from_ns: segment.first_arrival,
+            until_ns: segment.last_arrival,
             packets: segment.packets,
             lost: segment.lost,
             reordered: self.reordered(segment.reordered),
-            flow_changes: source.flow.changes(),
+            flow_changes: source.flow.path_changes(),
         }
     }
 
@@ -120,7 +120,7 @@ impl PathsOfFlows {
     /// The text form: directions, paths and flows.
     pub fn text(&self, file: &str) -> String {
         let starts = self.flows.iter();
-        let starts = starts.filter_map(|(_, flow)| Some(flow.segments.first()?.from));
+        let starts = starts.filter_map(|(_, flow)| Some(flow.segments.first()?.first_arrival));
         let first_start = starts.min();
         let sampling_text = match self.every {
             1 => "every packet".to_owned(),
@@ -147,10 +147,10 @@ impl PathsOfFlows {
         let tables = tables.iter().filter(|table| !table.is_empty());
         let tables: Vec<String> = tables.map(Table::text).collect();
         text.push_str(&tables.join("\n"));
-        let unplaced: u64 = self.flows.iter().map(|(_, flow)| flow.unplaced).sum();
-        if unplaced > 0 {
+        let unassigned: u64 = self.flows.iter().map(|(_, flow)| flow.unassigned).sum();
+        if unassigned > 0 {
             text.push_str(&format!(
-                "{unplaced} packets stayed longer than the record covers, so their time on a path is unknown\n"
+                "{unassigned} packets stayed longer than the record covers, so their time on a path is unknown\n"
             ));
         }
         text
@@ -175,8 +175,8 @@ impl PathsOfFlows {
                 table.push([
                     name.to_owned(),
                     flows.cell(),
-                    sum(|flow| u64::from(flow.changes() > 0)).cell(),
-                    sum(FlowTruth::changes).cell(),
+                    sum(|flow| u64::from(flow.path_changes() > 0)).cell(),
+                    sum(FlowTruth::path_changes).cell(),
                     sum(FlowTruth::packets).cell(),
                     self.reordered(sum(FlowTruth::reordered)).cell(),
                 ]);
@@ -234,7 +234,7 @@ impl PathsOfFlows {
                 key.destination_port.cell(),
                 flow.packets().cell(),
                 self.reordered(flow.reordered()).cell(),
-                flow.changes().cell(),
+                flow.path_changes().cell(),
                 path_history(flow, start),
             ]);
         }
@@ -263,7 +263,7 @@ fn path_history(flow: &FlowTruth, start: i64) -> String {
         .iter()
         .take(MAX_SHOWN_SEGMENTS)
         .map(|segment| {
-            let start_time = Span::from_nanos(segment.from.saturating_sub(start));
+            let start_time = Span::from_nanos(segment.first_arrival.saturating_sub(start));
             format!("{} {start_time}", segment.path)
         });
     let mut segments: Vec<String> = segments.collect();

@@ -1,6 +1,6 @@
 //! Configured and measured properties of links and guests.
 
-use neph_lab::{Check, LinkCheck, ReservedProtocol, UnmeasuredPath};
+use neph_lab::{LinkCheck, QuantityCheck, ReservedProtocol, UnmeasuredPath};
 use neph_model::{BitRate, ByteSize, Span};
 
 use crate::cell::{Cell, OrDash};
@@ -118,7 +118,7 @@ impl VerifiedRow {
     }
 
     /// A configured path that was not measured.
-    pub fn not_met(path: &UnmeasuredPath) -> Self {
+    pub fn unmeasured_path(path: &UnmeasuredPath) -> Self {
         let reason = match path.only {
             Some(ReservedProtocol::Icmp) => "it is for ICMP only".to_owned(),
             Some(ReservedProtocol::Tcp) => "it is for TCP only".to_owned(),
@@ -164,11 +164,11 @@ impl From<&LinkCheck> for VerifiedRow {
     }
 }
 
-fn configured_value<T: Copy>(check: Option<Check<T>>) -> Option<T> {
+fn configured_value<T: Copy>(check: Option<QuantityCheck<T>>) -> Option<T> {
     check.map(|check| check.expected)
 }
 
-fn measured_value<T: Copy>(check: Option<Check<T>>) -> Option<T> {
+fn measured_value<T: Copy>(check: Option<QuantityCheck<T>>) -> Option<T> {
     check.map(|check| check.measured)
 }
 
@@ -179,11 +179,11 @@ fn distance_text(share: Option<f64>) -> String {
 /// `ok`, or what does not match.
 fn verdict_text(check: &LinkCheck) -> String {
     let checks = [
-        ("delay", check.delay.ok || check.delay.jitter.is_some()),
-        ("jitter", check.delay.ok || check.delay.jitter.is_none()),
-        ("loss", check.loss.ok),
-        ("rate", check.rate.is_none_or(|rate| rate.ok)),
-        ("queue", check.queue.is_none_or(|queue| queue.ok)),
+        ("delay", check.delay.is_ok || check.delay.jitter.is_some()),
+        ("jitter", check.delay.is_ok || check.delay.jitter.is_none()),
+        ("loss", check.loss.is_ok),
+        ("rate", check.rate.is_none_or(|rate| rate.is_ok)),
+        ("queue", check.queue.is_none_or(|queue| queue.is_ok)),
     ];
     let mismatches = checks.iter().filter(|(_, ok)| !ok);
     let mismatches: Vec<&str> = mismatches.map(|(part, _)| *part).collect();

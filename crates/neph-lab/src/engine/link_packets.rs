@@ -73,7 +73,7 @@ impl LinkPackets {
     /// Adds a frame that arrived at `at`.
     pub(super) fn add_frame(&mut self, direction: Direction, frame: &Frame<'_>, at: Moment) {
         let passage = self.recorder.as_ref().and_then(|recorder| {
-            let identity = Identity::of(frame.bytes());
+            let identity = Identity::from_frame(frame.bytes());
             recorder.is_sampled(&identity).then(|| PacketPassage {
                 direction: u8::from(direction == Direction::BToA),
                 length: frame.wire_length(),

@@ -189,7 +189,7 @@ pub(super) fn steps(topology: &Topology, options: &UpOptions) -> Result<Vec<Step
     }
     steps.extend(plan.operations().iter().map(Operation::step));
     steps.extend(plan.offload_steps());
-    steps.extend(plan.carrying_steps(record));
+    steps.extend(plan.engine_steps(record));
     steps.extend(plan.tunnel_steps());
     steps.extend(plan.service_steps());
     steps.extend(plan.traffic_steps());

@@ -6,22 +6,22 @@ use std::net::SocketAddrV4;
 use neph_text::{Fault, Fields, Port};
 
 use super::pods::{self, Pod, PodNetwork, Pods};
-use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, FixtureParts, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Bridge;
 
 #[derive(Debug)]
-struct Engine {
-    published: Vec<Published>,
+struct BridgeNetwork {
+    published_ports: Vec<PublishedPort>,
 }
 
 /// A port of a pod's host that leads to the pod.
 #[derive(Clone, Copy, Debug)]
-struct Published {
+struct PublishedPort {
     host: usize,
     port: u16,
-    to: SocketAddrV4,
+    target: SocketAddrV4,
 }
 
 impl FixtureKind for Bridge {
@@ -29,61 +29,68 @@ impl FixtureKind for Bridge {
         "bridge"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
         let entries = table.tables("publish");
         let pods = pods?;
-        let published = entries
+        let published_ports = entries
             .into_iter()
-            .map(|entry| publish(entry, nodes, &pods));
-        let published = published.collect::<Option<_>>()?;
-        pods::overlay(Some(pods), Engine { published })
+            .map(|entry| read_published_port(entry, nodes, &pods));
+        let published_ports = published_ports.collect::<Option<_>>()?;
+        pods::overlay(Some(pods), BridgeNetwork { published_ports })
     }
 }
 
-fn publish(mut table: Fields<'_>, nodes: Nodes<'_>, pods: &[Pod]) -> Option<Published> {
+fn read_published_port(
+    mut table: Fields<'_>,
+    nodes: Nodes<'_>,
+    pods: &[Pod],
+) -> Option<PublishedPort> {
     let port = table.required::<Port>("port");
-    let to = table.required_with("to", |node| nodes.endpoint(node));
+    let target = table.required_with("to", |node| nodes.endpoint(node));
     let problems = table.problems();
     table.finish();
-    let (port, to) = (port?, to?);
-    let is_target = |pod: &&Pod| nodes.sites[pod.site].v4.address == *to.value.ip();
+    let (port, target) = (port?, target?);
+    let is_target = |pod: &&Pod| nodes.sites[pod.site].v4.address == *target.value.ip();
     let Some(pod) = pods.iter().find(is_target) else {
         let message = "this is no pod of the overlay";
-        problems.add(to.span, Fault::new(message, "name one that 'pods' lists"));
+        problems.add(
+            target.span,
+            Fault::new(message, "name one that 'pods' lists"),
+        );
         return None;
     };
-    Some(Published {
+    Some(PublishedPort {
         host: pod.host,
         port: port.value.0,
-        to: to.value,
+        target: target.value,
     })
 }
 
-impl PodNetwork for Engine {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
+impl PodNetwork for BridgeNetwork {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
         let mut operations = pods.connect_by_bridge(pods.underlay_mtu());
         for host in pods.hosts() {
-            operations.push(pods.masquerade(host, &self.ways_in(pods, host)));
+            operations.push(pods.masquerade_operation(host, &self.dnat_chains(pods, host)));
         }
-        Built::of(operations)
+        FixtureParts::from_operations(operations)
     }
 }
 
-impl Engine {
+impl BridgeNetwork {
     /// The chains that lead from the host's ports to its pods.
-    fn ways_in(&self, pods: Pods<'_>, host: usize) -> String {
+    fn dnat_chains(&self, pods: Pods<'_>, host: usize) -> String {
         let address = pods.address(host);
         let mut rules = String::new();
         for published in self
-            .published
+            .published_ports
             .iter()
             .filter(|published| published.host == host)
         {
             for protocol in ["tcp", "udp"] {
                 rules.push_str(&format!(
                     "    ip daddr {address} {protocol} dport {} dnat to {}\n",
-                    published.port, published.to
+                    published.port, published.target
                 ));
             }
         }

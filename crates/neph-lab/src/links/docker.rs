@@ -12,9 +12,9 @@ use neph_model::Span;
 use neph_text::Fields;
 
 use super::pods::{self, Pod, PodNetwork, Pods};
-use super::proxy::path;
+use super::proxy::file_path;
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureKind, FixtureParts, Nodes};
 use crate::topology::{Prefix, Ready, ReadyCheck, Service, network};
 
 /// An engine is ready after a second or two, the whole swarm after about ten.
@@ -35,7 +35,7 @@ impl FixtureKind for Docker {
         "docker"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
         let network = table.required_with("network", network);
         let (pods, network) = (pods?, network?);
@@ -49,23 +49,23 @@ impl FixtureKind for Docker {
 }
 
 impl PodNetwork for Swarm {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
         let context = &pods.context;
         let hosts = pods.hosts();
         let script = context.own_file("swarm.sh");
         let first_namespace = pods.namespace(hosts[0]);
         let services = hosts.iter().map(|host| {
             let check = if hosts.last() == Some(host) {
-                vec!["sh".to_owned(), path(context.folder, &script)]
+                vec!["sh".to_owned(), file_path(context.folder, &script)]
             } else {
-                let socket = format!("unix://{}", engine(pods, *host, "sock"));
+                let socket = format!("unix://{}", engine_file(pods, *host, "sock"));
                 ["docker", "-H", &socket, "info"]
                     .map(str::to_owned)
                     .to_vec()
             };
-            service(pods, *host, check)
+            engine_service(pods, *host, check)
         });
-        Built {
+        FixtureParts {
             services: services.collect(),
             operations: vec![Operation::file(
                 first_namespace,
@@ -75,34 +75,34 @@ impl PodNetwork for Swarm {
             programs: vec!["dockerd", "docker", "unshare", "nsenter"],
             // The only content of its container.
             static_programs: vec!["busybox"],
-            groups: vec![group(context)],
-            ..Built::default()
+            groups: vec![control_group(context)],
+            ..FixtureParts::default()
         }
     }
 }
 
 /// The name of the engines' control groups, below every mount.
-fn group(context: &FixtureContext<'_>) -> String {
+fn control_group(context: &FixtureContext<'_>) -> String {
     // No site's group has this name: site names have no underscore.
     let lab = context.folder.file_name().unwrap_or_default();
     format!("neph-{}-{}_engines", lab.to_string_lossy(), context.name)
 }
 
 /// A file of the engine at `host`.
-fn engine(pods: Pods<'_>, host: usize, message: &str) -> String {
-    let name = format!("{}.{message}", pods.context.name_at(host));
-    path(pods.context.folder, &name)
+fn engine_file(pods: Pods<'_>, host: usize, suffix: &str) -> String {
+    let name = format!("{}.{suffix}", pods.context.name_at(host));
+    file_path(pods.context.folder, &name)
 }
 
 /// An engine whose processes all end with the first one, whose number it writes to a file.
-fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
-    let file = |message| engine(pods, host, message);
+fn engine_service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
+    let file = |suffix| engine_file(pods, host, suffix);
     // Docker's other folders are on file systems of their own, which vanish with it. So it does not see the
     // host's Docker.
-    let hide = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
+    let hide_script = "for folder in /run/containerd /run/docker /var/lib/docker /etc/docker; do \
                 mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done";
     let run = format!(
-        "echo $$ > {}; exec unshare --pid --fork --kill-child --mount --mount-proc sh -c '{hide}; \
+        "echo $$ > {}; exec unshare --pid --fork --kill-child --mount --mount-proc sh -c '{hide_script}; \
          exec dockerd --data-root {} --exec-root {} -p {} -H unix://{} --cgroup-parent /{} \
          --bridge none --iptables=false --exec-opt native.cgroupdriver=cgroupfs'",
         file("first"),
@@ -110,7 +110,7 @@ fn service(pods: Pods<'_>, host: usize, check: Vec<String>) -> Service {
         file("exec"),
         file("pid"),
         file("sock"),
-        group(&pods.context),
+        control_group(&pods.context),
     );
     Service {
         name: pods.context.name_at(host),
@@ -130,9 +130,9 @@ impl Swarm {
     /// Joins the engines, creates the network, and moves each container's interface to its pod. Runs
     /// repeatedly until it succeeds; finished pods stay.
     fn script(&self, pods: Pods<'_>, hosts: &[usize]) -> String {
-        let docker = |host: usize| format!("docker -H unix://{}", engine(pods, host, "sock"));
+        let docker = |host: usize| format!("docker -H unix://{}", engine_file(pods, host, "sock"));
         let (first, own_address) = (docker(hosts[0]), pods.address(hosts[0]));
-        let log = path(pods.context.folder, &pods.context.own_file("swarm.log"));
+        let log = file_path(pods.context.folder, &pods.context.own_file("swarm.log"));
         let mut script = format!(
             "exec 2>>{log}\nset -ex\n\
              swarm() {{ $1 info --format '{{{{.Swarm.LocalNodeState}}}}' | grep -qx active; }}\n\
@@ -153,7 +153,7 @@ impl Swarm {
         ));
         script.push_str(&format!(
             "still={}\nmkdir -p $still\ncp -L \"$(command -v busybox)\" $still/busybox\n",
-            path(pods.context.folder, &pods.context.own_file("still")),
+            file_path(pods.context.folder, &pods.context.own_file("still")),
         ));
         for host in hosts {
             let docker = docker(*host);
@@ -187,14 +187,14 @@ fn start_container_script(pods: Pods<'_>, pod: Pod, docker: &str) -> String {
          key=$({docker} inspect -f '{{{{.NetworkSettings.SandboxKey}}}}' {name})\n  \
          nsenter --net=/proc/$engine/root$key ip link set dev eth0 netns {namespace}\nfi\n\
          ip -n {namespace} link set dev eth0 up\n",
-        first = engine(pods, pod.host, "first"),
+        first = engine_file(pods, pod.host, "first"),
     )
 }
 
 /// Neighbour entries of a pod for the others: Docker derives MAC addresses from IP addresses.
 fn neighbour_script(pods: Pods<'_>, pod: Pod) -> String {
     let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
-    let congestion = pods.congestion(pod);
+    let congestion_option = pods.congestion_option(pod);
     let others = pods.pods.iter().filter(|other| other.site != pod.site);
     let lines = others.map(|other| {
         let address = pods.address(other.site);
@@ -202,7 +202,7 @@ fn neighbour_script(pods: Pods<'_>, pod: Pod) -> String {
         format!(
             "ip -n {namespace} neighbour replace {address} \
              lladdr 02:42:{a:02x}:{b:02x}:{c:02x}:{d:02x} dev eth0 nud permanent\n\
-             ip -n {namespace} route replace {address}/32 dev eth0 src {own_address}{congestion}\n"
+             ip -n {namespace} route replace {address}/32 dev eth0 src {own_address}{congestion_option}\n"
         )
     });
     lines.collect()

@@ -13,17 +13,17 @@ impl LinkKind for Emulated {
         "emulated"
     }
 
-    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation> {
-        let ends = wire_ends(laying.number);
+    fn create_operations(&self, placement: &LinkPlacement<'_>) -> Vec<Operation> {
+        let ends = wire_ends(placement.number);
         let mut operations = Vec::new();
-        for (end, (wire_end, site)) in (0..).zip(ends.iter().zip(laying.sites)) {
-            let (name, mac) = (&laying.link.name, mac(laying.number, end));
+        for (end, (wire_end, site)) in (0..).zip(ends.iter().zip(placement.site_namespaces)) {
+            let (name, mac) = (&placement.link.name, mac(placement.number, end));
             let line = format!(
                 "link add dev {wire_end} type veth peer name {name} address {mac} netns {site}"
             );
-            operations.push(Operation::ip(laying.wire, line));
+            operations.push(Operation::ip(placement.wire_namespace, line));
             operations.push(Operation::ip(
-                laying.wire,
+                placement.wire_namespace,
                 format!("link set dev {wire_end} up"),
             ));
         }
@@ -34,7 +34,7 @@ impl LinkKind for Emulated {
         Some(wire_ends(number))
     }
 
-    fn refuses(&self, _link: &Link) -> Vec<(&'static str, &'static str)> {
+    fn unsupported_features(&self, _link: &Link) -> Vec<(&'static str, &'static str)> {
         Vec::new()
     }
 }

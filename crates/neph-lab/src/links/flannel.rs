@@ -11,17 +11,17 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, choice};
 
 use super::pods::{self, Pod, PodNetwork, Pods};
-use super::proxy::path;
+use super::proxy::file_path;
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, FixtureParts, Nodes};
 use crate::topology::{Link, Prefix, Ready, ReadyCheck, Service, Topology, network};
 
 /// The length of a host's subnet: Flannel's default.
-const SUBNET: u8 = 24;
+const SUBNET_BITS: u8 = 24;
 /// Flannel needs at least four subnets.
-const LONGEST_NETWORK: u8 = SUBNET - 2;
+const MAX_NETWORK_BITS: u8 = SUBNET_BITS - 2;
 /// The key of the network configuration in etcd.
-const KEY: &str = "/coreos.com/network/config";
+const CONFIG_KEY: &str = "/coreos.com/network/config";
 /// etcd is ready after a second, a daemon after a few.
 const READY_TIMEOUT: Span = Span::from_secs(30);
 /// They are killed at once: there is no state to save.
@@ -62,7 +62,7 @@ impl Backend {
 }
 
 #[derive(Debug)]
-struct Leases {
+struct FlannelNetwork {
     network: Prefix<Ipv4Addr>,
     backend: Backend,
 }
@@ -72,7 +72,7 @@ impl FixtureKind for Flannel {
         "flannel"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
         let network = table.required_with("network", network);
         let backend = table.optional_with("backend", |node| choice(node, &Backend::NAMES));
@@ -87,16 +87,19 @@ impl FixtureKind for Flannel {
             return None;
         }
         let network = network.value;
-        pods::overlay(Some(pods), Leases { network, backend })
+        pods::overlay(Some(pods), FlannelNetwork { network, backend })
     }
 }
 
 fn check_network_length(network: Prefix<Ipv4Addr>) -> Option<Fault> {
-    (network.bits > LONGEST_NETWORK).then(|| {
-        let message = format!("a /{} has no room for subnets of /{SUBNET}", network.bits);
+    (network.bits > MAX_NETWORK_BITS).then(|| {
+        let message = format!(
+            "a /{} has no room for subnets of /{SUBNET_BITS}",
+            network.bits
+        );
         Fault::new(
             message,
-            format!("write a network of /{LONGEST_NETWORK} or shorter"),
+            format!("write a network of /{MAX_NETWORK_BITS} or shorter"),
         )
     })
 }
@@ -116,19 +119,19 @@ fn check_subnets(pods: &[Pod], nodes: Nodes<'_>) -> Option<Fault> {
         pairs.flat_map(|(index, pod)| pods[..index].iter().map(move |other| (other, pod)));
     let (first_pod, other) = candidates
         .find(|(pod, other)| (pod.host == other.host) != (subnet_of(pod) == subnet_of(other)))?;
-    let message = if first_pod.host == other.host {
+    let conflict = if first_pod.host == other.host {
         "are in one host, but not in one subnet of /24"
     } else {
         "are in two hosts, but in one subnet of /24"
     };
-    let message = format!("'{}' and '{}' {message}", name(first_pod), name(other));
+    let message = format!("'{}' and '{}' {conflict}", name(first_pod), name(other));
     Some(Fault::new(
         message,
         "give the pods of each host addresses in a /24 of their own",
     ))
 }
 
-fn is_at(link: &Link, host: usize) -> bool {
+fn is_link_of_host(link: &Link, host: usize) -> bool {
     Topology::far_end(link, host).is_some()
 }
 
@@ -137,22 +140,22 @@ fn check_link_count(backend: Backend, pods: &[Pod], nodes: Nodes<'_>) -> Option<
     if backend == Backend::Udp || !nodes.is_complete {
         return None;
     }
-    let links = |host: usize| {
+    let link_count = |host: usize| {
         let links = nodes.links.iter();
-        links.filter(|link| is_at(link, host)).count()
+        links.filter(|link| is_link_of_host(link, host)).count()
     };
-    let pod = pods.iter().find(|pod| links(pod.host) != 1)?;
+    let pod = pods.iter().find(|pod| link_count(pod.host) != 1)?;
     let host = &nodes.sites[pod.host].name;
     let message = format!(
         "'{host}' has {} links, and Flannel's VXLAN uses one",
-        links(pod.host)
+        link_count(pod.host)
     );
     let remedy = "give it one link, to a router or a switch, or write backend = \"udp\"";
     Some(Fault::new(message, remedy))
 }
 
-impl PodNetwork for Leases {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
+impl PodNetwork for FlannelNetwork {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
         let mtu = pods.underlay_mtu() - self.backend.overhead();
         let mut operations = pods.connect_by_bridge(mtu);
         let hosts = pods.hosts();
@@ -163,35 +166,39 @@ impl PodNetwork for Leases {
                 let line = format!("address add {}/32 dev {link}", pods.address(*host));
                 operations.push(Operation::ip(namespace, line));
             }
-            let lease = format!("{}.lease", pods.context.name_at(*host));
-            operations.push(Operation::file(namespace, &lease, self.lease(pods, *host)));
-            operations.push(pods.masquerade(*host, ""));
+            let lease_file = format!("{}.lease", pods.context.name_at(*host));
+            operations.push(Operation::file(
+                namespace,
+                &lease_file,
+                self.lease_text(pods, *host),
+            ));
+            operations.push(pods.masquerade_operation(*host, ""));
         }
         let mut services = vec![self.etcd_service(pods, hosts[0])];
         services.extend(hosts.iter().map(|host| self.flanneld_service(pods, *host)));
-        Built {
+        FixtureParts {
             services,
             operations,
             programs: vec!["etcd", "etcdctl", "flanneld"],
-            ..Built::default()
+            ..FixtureParts::default()
         }
     }
 }
 
-impl Leases {
+impl FlannelNetwork {
     /// The interface for a host's packets; `None` if any is suitable.
     fn outside_interface(&self, pods: Pods<'_>, host: usize) -> Option<String> {
         let mut links = pods.context.topology.links.iter();
-        let link = links.find(|link| is_at(link, host))?;
+        let link = links.find(|link| is_link_of_host(link, host))?;
         (self.backend == Backend::Vxlan).then(|| link.name.clone())
     }
 
     /// The file in which a daemon stores its subnet, and which it reads at its start.
-    fn lease(&self, pods: Pods<'_>, host: usize) -> String {
+    fn lease_text(&self, pods: Pods<'_>, host: usize) -> String {
         let pod = pods.inside_host(host).next().expect("a host has pods");
         let [a, b, c, _] = pods.address(pod.site).octets();
         let Prefix { address, bits } = self.network;
-        format!("FLANNEL_NETWORK={address}/{bits}\nFLANNEL_SUBNET={a}.{b}.{c}.1/{SUBNET}\n")
+        format!("FLANNEL_NETWORK={address}/{bits}\nFLANNEL_SUBNET={a}.{b}.{c}.1/{SUBNET_BITS}\n")
     }
 
     fn etcd_service(&self, pods: Pods<'_>, host: usize) -> Service {
@@ -200,7 +207,7 @@ impl Leases {
             etcd_address(pods, own_address),
             format!("http://{own_address}:{}", 2380 + 2 * pods.context.number),
         );
-        let folder = path(pods.context.folder, &pods.context.own_file("etcd"));
+        let folder = file_path(pods.context.folder, &pods.context.own_file("etcd"));
         let run = format!(
             "exec etcd --data-dir {folder} --listen-client-urls {client} --advertise-client-urls {client} \
              --listen-peer-urls {peer} --initial-advertise-peer-urls {peer} --initial-cluster default={peer}"
@@ -208,15 +215,15 @@ impl Leases {
         let Prefix { address, bits } = self.network;
         let backend = self.backend.config(pods.context.number);
         let config = format!(
-            r#"{{"Network":"{address}/{bits}","SubnetLen":{SUBNET},"SubnetMin":"{address}","Backend":{backend}}}"#
+            r#"{{"Network":"{address}/{bits}","SubnetLen":{SUBNET_BITS},"SubnetMin":"{address}","Backend":{backend}}}"#
         );
-        let check = format!("etcdctl --endpoints {client} put {KEY} '{config}'");
-        service(pods.context.own_file("etcd"), host, run, check)
+        let check = format!("etcdctl --endpoints {client} put {CONFIG_KEY} '{config}'");
+        shell_service(pods.context.own_file("etcd"), host, run, check)
     }
 
     fn flanneld_service(&self, pods: Pods<'_>, host: usize) -> Service {
         let (address, etcd_host_address) = (pods.address(host), pods.address(pods.hosts()[0]));
-        let lease = path(
+        let lease = file_path(
             pods.context.folder,
             &format!("{}.lease", pods.context.name_at(host)),
         );
@@ -227,7 +234,7 @@ impl Leases {
             self.outside_interface(pods, host)
                 .unwrap_or_else(|| "lo".to_owned()),
         );
-        service(
+        shell_service(
             pods.context.name_at(host),
             host,
             run,
@@ -261,7 +268,7 @@ fn etcd_address(pods: Pods<'_>, address: Ipv4Addr) -> String {
     format!("http://{address}:{}", 2379 + 2 * pods.context.number)
 }
 
-fn service(name: String, site: usize, run: String, check: String) -> Service {
+fn shell_service(name: String, site: usize, run: String, check: String) -> Service {
     let shell = |line: String| vec!["sh".to_owned(), "-c".to_owned(), line];
     Service {
         name,

@@ -1,4 +1,4 @@
-//! What guests with kernels of their own share: an image and a console, in the network of [`super::asked`].
+//! What guests with kernels of their own share: an image and a console, in the network of [`super::guest_settings`].
 //! If they cannot run, [`super::namespace`] replaces them.
 //!
 //! Owns the first process of a guest. IPv4 only, like pods. A guest runs within its site's share of the host,
@@ -12,13 +12,13 @@ use neph_model::Span;
 use neph_sys::netns;
 use neph_text::Fields;
 
-use super::guest_settings::{GuestSettings, lead, tap};
+use super::guest_settings::{GuestSettings, routes_to_guest, tap_name};
 use super::namespace::Namespaces;
 use super::pods::{Pod, Pods, host_mac, pod_mac};
-use super::proxy::path;
+use super::proxy::file_path;
 use crate::guest::{self, Guest, Kernel};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureContext, Nodes, Trial};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureParts, Nodes, Trial};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// An emulated machine that shares a core is slow to start.
@@ -26,38 +26,38 @@ const READY_TIMEOUT: Span = Span::from_secs(120);
 /// It is killed at once: there is no state to save.
 const STOP_TIMEOUT: Span = Span::ZERO;
 /// Memory of a guest's kernel and programs in addition to the image, MiB.
-const KERNEL: u32 = 64;
+const KERNEL_MEBIBYTES: u32 = 64;
 /// Programs that must run without other files.
 const STATIC_PROGRAMS: [&str; 1] = ["busybox"];
 /// Shell command that ends the trial if taps cannot be created.
-const TAPS: &str =
+const TAP_CHECK: &str =
     "(: <>/dev/net/tun) 2>/dev/null || { echo 'there is no /dev/net/tun for taps'; exit 1; }";
 
 /// A program that runs guests.
 pub(super) trait Machine: Debug + Send + Sync + 'static {
     /// Shell commands that precede it, in the lab's folder; each ends with `&&`.
-    fn prepare(&self, _start: &Start<'_>) -> String {
+    fn prepare(&self, _parameters: &GuestParameters<'_>) -> String {
         String::new()
     }
     /// The shell command that becomes the guest. Its console is read from descriptor 5 and written to 6;
     /// kernel messages go to its output.
-    fn command(&self, start: &Start<'_>) -> String;
+    fn command(&self, parameters: &GuestParameters<'_>) -> String;
     /// The name of the program.
     fn program(&self) -> &'static str;
     /// The shell command whose status is 0 if guests with this total memory in MiB can run; else its last
     /// line is the reason. Taps are available.
-    fn trial(&self, all_mebibytes: u64) -> String;
+    fn trial_command(&self, total_mebibytes: u64) -> String;
 }
 
 /// The parameters of a guest.
 #[derive(Debug)]
-pub(super) struct Start<'s> {
+pub(super) struct GuestParameters<'s> {
     /// The guest's name in files of the lab, whose folder is the working directory.
     pub(super) name: &'s str,
     /// Its memory in MiB.
     pub(super) mebibytes: u64,
     /// The memory of all guests of its table in MiB.
-    pub(super) all_mebibytes: u64,
+    pub(super) total_mebibytes: u64,
     /// The file of its boot image.
     pub(super) image: &'s str,
     /// Its tap.
@@ -67,7 +67,7 @@ pub(super) struct Start<'s> {
     /// Its console's pipes, without the suffixes `.in` and `.out`.
     pub(super) console: &'s str,
     /// Added to its kernel's command line.
-    pub(super) parameters: &'s str,
+    pub(super) kernel_parameters: &'s str,
 }
 
 /// Guests of one kind.
@@ -75,7 +75,7 @@ pub(super) struct Start<'s> {
 struct Guests<M> {
     settings: GuestSettings,
     /// Whether namespaces may replace them.
-    fallback: bool,
+    allows_fallback: bool,
     machine: M,
 }
 
@@ -84,17 +84,17 @@ pub(super) fn read(
     table: &mut Fields<'_>,
     nodes: Nodes<'_>,
     machine: impl Machine,
-) -> Option<Box<dyn Build>> {
+) -> Option<Box<dyn FixtureBuilder>> {
     let settings = GuestSettings::read(table, nodes);
     let fallback = table.optional::<bool>("fallback");
     Some(Box::new(Guests {
         settings: settings?,
-        fallback: fallback.is_none_or(|fallback| fallback.value),
+        allows_fallback: fallback.is_none_or(|fallback| fallback.value),
         machine,
     }))
 }
 
-impl<M: Machine> Build for Guests<M> {
+impl<M: Machine> FixtureBuilder for Guests<M> {
     fn pods(&self) -> Vec<usize> {
         self.settings.sites.iter().map(|guest| guest.site).collect()
     }
@@ -107,38 +107,41 @@ impl<M: Machine> Build for Guests<M> {
         &self.settings.run
     }
 
-    fn build(&self, context: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts {
         let pods = Pods {
             pods: &self.settings.sites,
             context: *context,
         };
-        let first = pods.namespace(self.settings.sites[0].site);
+        let first_namespace = pods.namespace(self.settings.sites[0].site);
         let mut operations = vec![Operation::image(
-            first,
+            first_namespace,
             &context.own_file("image"),
-            self.script(),
+            self.init_script(),
         )];
         for host in pods.hosts() {
-            let join = |guest| format!("tuntap add dev {} mode tap", tap(guest));
-            operations.extend(self.settings.switch(pods, host, join));
+            let add_tap = |guest| format!("tuntap add dev {} mode tap", tap_name(guest));
+            operations.extend(self.settings.bridge_operations(pods, host, add_tap));
         }
         for guest in pods.pods {
-            operations.extend(lead(pods, *guest));
+            operations.extend(routes_to_guest(pods, *guest));
         }
         let services = pods.pods.iter().map(|guest| self.service(pods, *guest));
-        Built {
+        FixtureParts {
             operations,
             services: services.collect(),
             programs: self.programs(),
             static_programs: STATIC_PROGRAMS.to_vec(),
-            ..Built::default()
+            ..FixtureParts::default()
         }
     }
 
     fn trial(&self) -> Option<Trial> {
-        let instead: Result<Arc<dyn Build>, &str> = match (self.fallback, &self.settings.run) {
+        let instead: Result<Arc<dyn FixtureBuilder>, &str> = match (
+            self.allows_fallback,
+            &self.settings.run,
+        ) {
             (false, _) => Err("leave out fallback = false to have namespaces instead"),
-            (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::of(self.settings.clone()))),
+            (true, run) if run.is_empty() => Ok(Arc::new(Namespaces::new(self.settings.clone()))),
             // Without permission, settings for another kernel are not applied to this one.
             _ => Err(
                 "namespaces do not take their place by themselves, for 'run' would be run on this \
@@ -148,7 +151,10 @@ impl<M: Machine> Build for Guests<M> {
         Some(Trial {
             programs: self.programs(),
             static_programs: STATIC_PROGRAMS.to_vec(),
-            line: format!("{TAPS}; {}", self.machine.trial(self.all_mebibytes())),
+            line: format!(
+                "{TAP_CHECK}; {}",
+                self.machine.trial_command(self.total_mebibytes())
+            ),
             instead,
         })
     }
@@ -159,7 +165,7 @@ impl<M: Machine> Guests<M> {
         vec![self.machine.program(), "nsenter", "mkfifo"]
     }
 
-    fn all_mebibytes(&self) -> u64 {
+    fn total_mebibytes(&self) -> u64 {
         let mebibytes = self.settings.memory >> 20;
         mebibytes.saturating_mul(self.settings.sites.len() as u64)
     }
@@ -167,45 +173,48 @@ impl<M: Machine> Guests<M> {
     fn service(&self, pods: Pods<'_>, guest: Pod) -> Service {
         let (context, site) = (&pods.context, &pods.site(guest.site).name);
         let (address, host) = (pods.address(guest.site), pods.address(guest.host));
-        let (mac, tap) = (pod_mac(guest.site), tap(guest));
+        let (mac, tap) = (pod_mac(guest.site), tap_name(guest));
         let name = context.name_at(guest.site);
-        let parameters = format!(
+        let kernel_parameters = format!(
             "neph.name={site} neph.own={address} neph.host={host} neph.mac={} neph.mtu={}",
             host_mac(context.number, guest.host),
             pods.underlay_mtu(),
         );
         let (image, mebibytes) = (context.own_file("image"), self.settings.memory >> 20);
-        let folder = path(context.folder, "");
+        let folder = file_path(context.folder, "");
         let pipes = guest::console_pipes(context.folder, site);
         let console = pipes[0].with_extension("").display().to_string();
-        let start = Start {
+        let parameters = GuestParameters {
             name: &name,
             mebibytes,
-            all_mebibytes: self.all_mebibytes(),
+            total_mebibytes: self.total_mebibytes(),
             image: &image,
             tap: &tap,
             mac: &mac,
             console: &console,
-            parameters: &parameters,
+            kernel_parameters: &kernel_parameters,
         };
-        let (prepare, command) = (self.machine.prepare(&start), self.machine.command(&start));
-        let inside = format!(
+        let (prepare, command) = (
+            self.machine.prepare(&parameters),
+            self.machine.command(&parameters),
+        );
+        let namespace_command = format!(
             "nsenter --net={}/{}",
             netns::FOLDER,
             pods.namespace(guest.host)
         );
-        let [into, out] = pipes.map(|pipe| pipe.display().to_string());
+        let [input_pipe, output_pipe] = pipes.map(|pipe| pipe.display().to_string());
         // The image and its unpacked content are in memory together, in addition to the kernel.
         let run = format!(
-            "cd {folder} && need=$(( $(wc -c < {image}) * 2 / 1048576 + {KERNEL} )) && \
+            "cd {folder} && need=$(( $(wc -c < {image}) * 2 / 1048576 + {KERNEL_MEBIBYTES} )) && \
              if [ $need -gt {mebibytes} ]; then \
              echo \"write memory = \\\"${{need}}MiB\\\" or more at [[guest]] {}\"; exit 1; fi && \
-             mkfifo -m 600 {into} {out} && {prepare}\
-             exec {inside} {command} 5<>{into} 6<>{out}",
+             mkfifo -m 600 {input_pipe} {output_pipe} && {prepare}\
+             exec {namespace_command} {command} 5<>{input_pipe} 6<>{output_pipe}",
             context.name,
         );
         let check_line = format!(
-            "{inside} busybox nc -w 1 {address} {} </dev/null",
+            "{namespace_command} busybox nc -w 1 {address} {} </dev/null",
             self.settings.port
         );
         Service {
@@ -224,8 +233,8 @@ impl<M: Machine> Guests<M> {
 
     /// The first process of a guest: it reads its name from the kernel's command line. Its shell never ends
     /// and runs one command of the console after the other.
-    fn script(&self) -> String {
-        let (run, port) = (self.settings.lines(), self.settings.port);
+    fn init_script(&self) -> String {
+        let (run, port) = (self.settings.run_script(), self.settings.port);
         format!(
             "#!/bin/busybox sh\n/bin/busybox --install -s /bin\nexport PATH=/bin HOME=/tmp\n\
              mount -t proc proc /proc\nmount -t sysfs sys /sys\nmount -t devtmpfs dev /dev\n\

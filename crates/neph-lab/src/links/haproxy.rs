@@ -3,8 +3,8 @@
 
 use neph_text::{Fields, choice};
 
-use super::proxy::{self, Program, Proxy, certificate};
-use crate::topology::fixture::{Build, FixtureContext, FixtureKind, Nodes};
+use super::proxy::{self, Program, Proxy, certificate_file};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct HaProxy;
@@ -21,7 +21,7 @@ impl FixtureKind for HaProxy {
         "haproxy"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let proxy = Proxy::read(table, nodes);
         let modes = [("http", Mode::Http), ("tcp", Mode::Tcp)];
         let mode = table.optional_with("mode", |node| choice(node, &modes));
@@ -31,7 +31,7 @@ impl FixtureKind for HaProxy {
 }
 
 impl Program for Mode {
-    const ENDING: &'static str = "cfg";
+    const CONFIG_EXTENSION: &'static str = "cfg";
 
     fn command(&self, _: &FixtureContext<'_>, file: &str) -> Vec<String> {
         let command = ["haproxy", "-db", "-q", "-f", file];
@@ -43,23 +43,27 @@ impl Program for Mode {
             Mode::Http => "http",
             Mode::Tcp => "tcp",
         };
-        let secure = if proxy.tls {
-            format!(" ssl crt {}", certificate(context))
+        let bind_options = if proxy.has_tls {
+            format!(" ssl crt {}", certificate_file(context))
         } else {
             String::new()
         };
-        let onwards = if proxy.tls_to { " ssl verify none" } else { "" };
-        let servers = proxy.front.to.iter().enumerate();
+        let server_options = if proxy.has_server_tls {
+            " ssl verify none"
+        } else {
+            ""
+        };
+        let servers = proxy.frontend.endpoints.iter().enumerate();
         let servers: Vec<String> = servers
-            .map(|(number, to)| format!("  server s{number} {to}{onwards}\n"))
+            .map(|(number, endpoint)| format!("  server s{number} {endpoint}{server_options}\n"))
             .collect();
         // As many connections as the default limit of open files allows, two for each.
         format!(
             "global\n  maxconn 400\ndefaults\n  mode {mode}\n  timeout connect 5s\n  \
              timeout client 1h\n  timeout server 1h\n  timeout tunnel 1h\n\
-             frontend in\n  bind {}{secure}\n  default_backend out\n\
+             frontend in\n  bind {}{bind_options}\n  default_backend out\n\
              backend out\n  balance roundrobin\n{}",
-            proxy.front.address(context),
+            proxy.frontend.address(context),
             servers.concat()
         )
     }

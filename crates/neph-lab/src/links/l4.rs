@@ -7,9 +7,9 @@ use std::net::SocketAddrV4;
 
 use neph_text::{Fields, choice};
 
-use super::proxy::Front;
+use super::proxy::Frontend;
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureKind, FixtureParts, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct L4;
@@ -32,7 +32,7 @@ enum Origin {
 
 #[derive(Debug)]
 struct Balancer {
-    front: Front,
+    frontend: Frontend,
     spread: Spread,
     origin: Origin,
 }
@@ -42,8 +42,8 @@ impl FixtureKind for L4 {
         "l4"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
-        let front = Front::read(table, nodes);
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
+        let frontend = Frontend::read(table, nodes);
         let spreads = [("random", Spread::Random), ("source", Spread::Source)];
         let spread = table.optional_with("spread", |node| choice(node, &spreads));
         let masquerade = table.optional::<bool>("masquerade");
@@ -52,41 +52,41 @@ impl FixtureKind for L4 {
             _ => Origin::Masquerade,
         };
         Some(Box::new(Balancer {
-            front: front?,
+            frontend: frontend?,
             spread: spread.map_or(Spread::Random, |spread| spread.value),
             origin,
         }))
     }
 }
 
-impl Build for Balancer {
-    fn build(&self, context: &FixtureContext<'_>) -> Built {
-        let namespace = &context.namespaces[self.front.site];
-        let front = self.front.address(context);
-        Built::of(vec![
+impl FixtureBuilder for Balancer {
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts {
+        let namespace = &context.namespaces[self.frontend.site];
+        let frontend_address = self.frontend.address(context);
+        FixtureParts::from_operations(vec![
             // With a single link it would not forward otherwise.
             Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"),
-            Operation::nft(namespace, self.rules(context.name, front)),
+            Operation::nft(namespace, self.rules(context.name, frontend_address)),
         ])
     }
 }
 
 impl Balancer {
-    fn rules(&self, name: &str, front: SocketAddrV4) -> String {
-        let (address, port) = (front.ip(), front.port());
-        let count = self.front.to.len();
-        let choice = match self.spread {
+    fn rules(&self, name: &str, frontend_address: SocketAddrV4) -> String {
+        let (address, port) = (frontend_address.ip(), frontend_address.port());
+        let count = self.frontend.endpoints.len();
+        let endpoint_choice = match self.spread {
             Spread::Random => format!("numgen random mod {count}"),
             Spread::Source => format!("jhash ip saddr mod {count}"),
         };
-        let endpoints = self.front.to.iter().enumerate();
+        let endpoints = self.frontend.endpoints.iter().enumerate();
         let endpoints: Vec<String> = endpoints
-            .map(|(number, to)| format!("{number} : {} . {}", to.ip(), to.port()))
+            .map(|(number, endpoint)| format!("{number} : {} . {}", endpoint.ip(), endpoint.port()))
             .collect();
         let endpoints = endpoints.join(", ");
-        let wanted = format!("ip daddr {address} tcp dport {port} jump spread");
+        let jump_rule = format!("ip daddr {address} tcp dport {port} jump spread");
         let mut rules = format!("table ip balancer-{name} {{\n");
-        let mut chain = |name: &str, lines: &[&str]| {
+        let mut add_chain = |name: &str, lines: &[&str]| {
             // Writing to a String never fails.
             let _ = writeln!(
                 rules,
@@ -94,19 +94,24 @@ impl Balancer {
                 lines.join("\n    ")
             );
         };
-        let spread =
-            format!("meta l4proto tcp dnat ip addr . port to {choice} map {{ {endpoints} }}");
-        chain("spread", &[&spread]);
-        chain(
-            "come",
-            &["type nat hook prerouting priority dstnat;", &wanted],
+        let spread_rule = format!(
+            "meta l4proto tcp dnat ip addr . port to {endpoint_choice} map {{ {endpoints} }}"
         );
-        chain("own", &["type nat hook output priority -100;", &wanted]);
+        add_chain("spread", &[&spread_rule]);
+        add_chain(
+            "come",
+            &["type nat hook prerouting priority dstnat;", &jump_rule],
+        );
+        add_chain("own", &["type nat hook output priority -100;", &jump_rule]);
         if self.origin == Origin::Masquerade {
-            let leave = format!("ct status dnat ct original ip daddr {address} snat to {address}");
-            chain(
+            let masquerade_rule =
+                format!("ct status dnat ct original ip daddr {address} snat to {address}");
+            add_chain(
                 "leave",
-                &["type nat hook postrouting priority srcnat;", &leave],
+                &[
+                    "type nat hook postrouting priority srcnat;",
+                    &masquerade_rule,
+                ],
             );
         }
         rules + "}\n"
@@ -142,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_point_at_the_token() {
+    fn mistakes_are_reported_at_their_token() {
         for (text, position, part) in [
             ("kind = \"l5\"", "6:8", "did you mean 'l4'?"),
             (

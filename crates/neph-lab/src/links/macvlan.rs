@@ -5,15 +5,15 @@ use neph_text::{Fault, Fields};
 
 use super::pods::{self, Pod, PodNetwork, Pods, pod_mac};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, FixtureParts, Nodes};
 use crate::topology::{Link, Topology};
 
 #[derive(Debug)]
 pub(crate) struct Macvlan;
 
 #[derive(Debug)]
-struct MacvlanLink {
-    on: String,
+struct MacvlanNetwork {
+    parent: String,
 }
 
 impl FixtureKind for Macvlan {
@@ -21,81 +21,87 @@ impl FixtureKind for Macvlan {
         "macvlan"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
-        let on = table.required::<String>("on");
-        let (pods, on) = (pods?, on?);
+        let parent = table.required::<String>("on");
+        let (pods, parent) = (pods?, parent?);
         if nodes.is_complete {
             for pod in &pods {
                 if nodes
                     .links
                     .iter()
-                    .any(|link| is_on(nodes.sites, link, pod.host, &on.value))
+                    .any(|link| is_parent_link(nodes.sites, link, pod.host, &parent.value))
                 {
                     continue;
                 }
                 let host = &nodes.sites[pod.host].name;
                 let message = format!(
                     "'{host}' has no link '{}' and none to such a switch",
-                    on.value
+                    parent.value
                 );
                 let remedy = "name the link or the switch that the hosts share";
                 table
                     .problems()
-                    .add(on.span.clone(), Fault::new(message, remedy));
+                    .add(parent.span.clone(), Fault::new(message, remedy));
                 return None;
             }
         }
-        pods::overlay(Some(pods), MacvlanLink { on: on.value })
+        pods::overlay(
+            Some(pods),
+            MacvlanNetwork {
+                parent: parent.value,
+            },
+        )
     }
 }
 
-/// Whether `link` is at the site `host`, and is called `on` or leads to a switch of that name.
-fn is_on(sites: &[crate::topology::Site], link: &Link, host: usize, on: &str) -> bool {
+/// Whether `link` is at the site `host`, and is called `parent` or leads to a switch of that name.
+fn is_parent_link(sites: &[crate::topology::Site], link: &Link, host: usize, parent: &str) -> bool {
     let Some((other_end, _)) = Topology::far_end(link, host) else {
         return false;
     };
-    link.name == on || (sites[other_end].is_switch() && sites[other_end].name == on)
+    link.name == parent || (sites[other_end].is_switch() && sites[other_end].name == parent)
 }
 
-impl PodNetwork for MacvlanLink {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
+impl PodNetwork for MacvlanNetwork {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
         let mut operations = Vec::new();
         for pod in pods.pods {
-            operations.extend(self.attach(pods, *pod));
+            operations.extend(self.attach_operation(pods, *pod));
         }
         for pod in pods.pods {
-            operations.extend(meet(pods, *pod));
+            operations.extend(neighbour_operations(pods, *pod));
         }
-        Built::of(operations)
+        FixtureParts::from_operations(operations)
     }
 }
 
-impl MacvlanLink {
-    fn attach(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
+impl MacvlanNetwork {
+    fn attach_operation(&self, pods: Pods<'_>, pod: Pod) -> Option<Operation> {
         let topology = pods.context.topology;
         let mut links = topology.links.iter();
-        let link = links.find(|link| is_on(&topology.sites, link, pod.host, &self.on))?;
-        let attach = format!(
+        let link =
+            links.find(|link| is_parent_link(&topology.sites, link, pod.host, &self.parent))?;
+        let add_interface = format!(
             "link add link {} name eth0 address {} netns {} type macvlan mode bridge",
             link.name,
             pod_mac(pod.site),
             pods.namespace(pod.site)
         );
-        Some(Operation::ip(pods.namespace(pod.host), attach))
+        Some(Operation::ip(pods.namespace(pod.host), add_interface))
     }
 }
 
 /// Neighbour entries of a pod for the others.
-fn meet(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
+fn neighbour_operations(pods: Pods<'_>, pod: Pod) -> Vec<Operation> {
     let (namespace, own_address) = (pods.namespace(pod.site), pods.address(pod.site));
-    let congestion = pods.congestion(pod);
+    let congestion_option = pods.congestion_option(pod);
     let mut operations = vec![Operation::ip(namespace, "link set dev eth0 up")];
     for other in pods.pods.iter().filter(|other| other.site != pod.site) {
         let (address, mac) = (pods.address(other.site), pod_mac(other.site));
         let lines = [
             format!("neighbour add {address} lladdr {mac} dev eth0 nud permanent"),
-            format!("route add {address}/32 dev eth0 src {own_address}{congestion}"),
+            format!("route add {address}/32 dev eth0 src {own_address}{congestion_option}"),
         ];
         operations.extend(lines.map(|line| Operation::ip(namespace, line)));
     }

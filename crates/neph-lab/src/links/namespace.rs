@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use neph_model::Span;
 use neph_text::Fields;
 
-use super::guest_settings::{GuestSettings, lead, one_by_one, tap};
+use super::guest_settings::{GuestSettings, no_gso_options, routes_to_guest, tap_name};
 use super::pods::{Pod, Pods, host_mac, pod_mac};
 use crate::guest::{Guest, Kernel};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureKind, FixtureParts, Nodes};
 use crate::topology::{Ready, ReadyCheck, Service};
 
 /// The interface of a guest, named as in `uml`.
@@ -33,19 +33,19 @@ impl FixtureKind for Namespace {
         "namespace"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         Some(Box::new(Namespaces(GuestSettings::read(table, nodes)?)))
     }
 }
 
 impl Namespaces {
     /// Replaces guests with these settings.
-    pub(super) const fn of(settings: GuestSettings) -> Self {
+    pub(super) const fn new(settings: GuestSettings) -> Self {
         Self(settings)
     }
 }
 
-impl Build for Namespaces {
+impl FixtureBuilder for Namespaces {
     fn pods(&self) -> Vec<usize> {
         self.0.sites.iter().map(|guest| guest.site).collect()
     }
@@ -58,32 +58,35 @@ impl Build for Namespaces {
         &self.0.run
     }
 
-    fn build(&self, context: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts {
         let pods = Pods {
             pods: &self.0.sites,
             context: *context,
         };
         let mut operations = Vec::new();
         for host in pods.hosts() {
-            operations.extend(self.0.switch(pods, host, |guest| join(pods, guest)));
+            operations.extend(
+                self.0
+                    .bridge_operations(pods, host, |guest| veth_command(pods, guest)),
+            );
             let mac = host_mac(context.number, host);
             for guest in pods.inside_host(host) {
-                let commands = one_by_one(pods.underlay_mtu());
+                let gso_options = no_gso_options(pods.underlay_mtu());
                 let namespace = pods.namespace(guest.site);
                 operations.push(Operation::ip(
                     namespace,
-                    format!("link set dev {INTERFACE} {commands}"),
+                    format!("link set dev {INTERFACE} {gso_options}"),
                 ));
                 operations.extend(pods.add_default_route(guest, &mac, INTERFACE));
             }
         }
         for guest in pods.pods {
-            operations.extend(lead(pods, *guest));
+            operations.extend(routes_to_guest(pods, *guest));
         }
         let services = pods.pods.iter().map(|guest| self.service(context, *guest));
-        Built {
+        FixtureParts {
             services: services.collect(),
-            ..Built::of(operations)
+            ..FixtureParts::from_operations(operations)
         }
     }
 }
@@ -91,8 +94,8 @@ impl Build for Namespaces {
 impl Namespaces {
     /// The services of a guest's first process.
     fn service(&self, context: &FixtureContext<'_>, guest: Pod) -> Service {
-        let (run, port) = (self.0.lines(), self.0.port);
-        let line = format!("{run}exec \"$0\" reflect --listen 0.0.0.0:{port}");
+        let (run_script, port) = (self.0.run_script(), self.0.port);
+        let line = format!("{run_script}exec \"$0\" reflect --listen 0.0.0.0:{port}");
         let neph = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("neph"));
         let neph = neph.to_string_lossy().into_owned();
         Service {
@@ -112,8 +115,8 @@ impl Namespaces {
 }
 
 /// The line of `ip` that creates the veth between the host and a guest.
-fn join(pods: Pods<'_>, guest: Pod) -> String {
-    let (tap, mtu) = (tap(guest), pods.underlay_mtu());
+fn veth_command(pods: Pods<'_>, guest: Pod) -> String {
+    let (tap, mtu) = (tap_name(guest), pods.underlay_mtu());
     let (mac, namespace) = (pod_mac(guest.site), pods.namespace(guest.site));
     format!(
         "link add name {tap} mtu {mtu} type veth peer name {INTERFACE} mtu {mtu} address {mac} \

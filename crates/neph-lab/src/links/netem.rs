@@ -10,7 +10,7 @@ use crate::plan::Operation;
 use crate::topology::Link;
 
 /// Queue of netem in packets: 500 ms at 200,000 packets/s. It must never be the limit.
-const LIMIT: u32 = 100_000;
+const QUEUE_LIMIT_PACKETS: u32 = 100_000;
 
 #[derive(Debug)]
 pub(crate) struct Netem;
@@ -20,15 +20,19 @@ impl LinkKind for Netem {
         "netem"
     }
 
-    fn lay(&self, laying: &LinkPlacement<'_>) -> Vec<Operation> {
-        let (number, name, [a, b]) = (laying.number, &laying.link.name, laying.sites);
+    fn create_operations(&self, placement: &LinkPlacement<'_>) -> Vec<Operation> {
+        let (number, name, [a, b]) = (
+            placement.number,
+            &placement.link.name,
+            placement.site_namespaces,
+        );
         let (mac_a, mac_b) = (mac(number, 0), mac(number, 1));
         let line = format!(
             "link add dev {name} address {mac_a} type veth \
              peer name {name} address {mac_b} netns {b}"
         );
         let mut operations = vec![Operation::ip(a, line)];
-        for (site, shape) in [(a, &laying.link.a_to_b), (b, &laying.link.b_to_a)] {
+        for (site, shape) in [(a, &placement.link.a_to_b), (b, &placement.link.b_to_a)] {
             operations.extend(
                 shape_lines(name, shape)
                     .into_iter()
@@ -42,27 +46,35 @@ impl LinkKind for Netem {
         None
     }
 
-    fn refuses(&self, link: &Link) -> Vec<(&'static str, &'static str)> {
+    fn unsupported_features(&self, link: &Link) -> Vec<(&'static str, &'static str)> {
         let shapes = [&link.a_to_b, &link.b_to_a];
-        let traced = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
-        let trace = shapes.iter().any(traced);
-        let paths = shapes.iter().any(|shape| !shape.paths.is_empty());
+        let has_trace = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Trace(_));
+        let has_trace = shapes.iter().any(has_trace);
+        let has_paths = shapes.iter().any(|shape| !shape.paths.is_empty());
         // tc reports: "distribution specified but no latency", "reordering not possible without specifying
         // some delay".
-        let at_once = |shape: &&&Shape| micros(shape.wire.delay) == 0;
-        let normal = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Normal(width) if micros(width) > 0);
-        let around_nothing = shapes.iter().filter(at_once).any(normal);
-        let early = |shape: &&Shape| shape.wire.reorder > Share::NONE;
-        let early = shapes.iter().filter(at_once).any(early);
-        let refused = [
-            (trace, ("jitter", "follow a trace")),
-            (around_nothing, ("jitter", "vary normally around no delay")),
-            (early, ("reorder", "reorder packets without a delay")),
-            (paths, ("path", "have several paths")),
+        let has_no_delay = |shape: &&&Shape| micros(shape.wire.delay) == 0;
+        let has_normal_jitter = |shape: &&Shape| matches!(shape.wire.jitter, Jitter::Normal(width) if micros(width) > 0);
+        let has_jitter_without_delay = shapes.iter().filter(has_no_delay).any(has_normal_jitter);
+        let has_reordering = |shape: &&Shape| shape.wire.reorder > Share::NONE;
+        let has_reordering_without_delay = shapes.iter().filter(has_no_delay).any(has_reordering);
+        let unsupported = [
+            (has_trace, ("jitter", "follow a trace")),
+            (
+                has_jitter_without_delay,
+                ("jitter", "vary normally around no delay"),
+            ),
+            (
+                has_reordering_without_delay,
+                ("reorder", "reorder packets without a delay"),
+            ),
+            (has_paths, ("path", "have several paths")),
             (!link.schedule.is_empty(), ("schedule", "change in time")),
         ];
-        let refused = refused.into_iter().filter(|(requested, _)| *requested);
-        refused.map(|(_, refused)| refused).collect()
+        let unsupported = unsupported
+            .into_iter()
+            .filter(|(is_requested, _)| *is_requested);
+        unsupported.map(|(_, feature)| feature).collect()
     }
 }
 
@@ -70,7 +82,7 @@ impl LinkKind for Netem {
 fn shape_lines(interface: &str, shape: &Shape) -> Vec<String> {
     let wire = &shape.wire;
     let mut netem = format!(
-        "qdisc add dev {interface} root handle 1: netem limit {LIMIT} {}{}",
+        "qdisc add dev {interface} root handle 1: netem limit {QUEUE_LIMIT_PACKETS} {}{}",
         delay(wire),
         loss(&wire.loss)
     );

@@ -10,11 +10,11 @@ use neph_text::{Fault, Fields, Port};
 
 use crate::plan::Operation;
 use crate::route;
-use crate::topology::fixture::{Build, Built, FixtureContext, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureParts, Nodes};
 use crate::topology::{Prefix, Site};
 
 /// The default MTU of Ethernet.
-const MTU: u32 = 1500;
+const DEFAULT_MTU: u32 = 1500;
 
 /// A pod with its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub(super) struct Pod {
 
 /// What a kind of overlay creates for its pods.
 pub(super) trait PodNetwork: Debug + Send + Sync + 'static {
-    /// How it is built, as in [`Build::build`].
-    fn build_network(&self, pods: Pods<'_>) -> Built;
+    /// How it is built, as in [`FixtureBuilder::build`].
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts;
 }
 
 /// An overlay of one kind, with its pods.
@@ -38,12 +38,12 @@ struct Overlay<K> {
     kind: K,
 }
 
-impl<K: PodNetwork> Build for Overlay<K> {
+impl<K: PodNetwork> FixtureBuilder for Overlay<K> {
     fn pods(&self) -> Vec<usize> {
         self.pods.iter().map(|pod| pod.site).collect()
     }
 
-    fn build(&self, context: &FixtureContext<'_>) -> Built {
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts {
         self.kind.build_network(Pods {
             pods: &self.pods,
             context: *context,
@@ -52,7 +52,10 @@ impl<K: PodNetwork> Build for Overlay<K> {
 }
 
 /// An overlay of this kind; `None` without pods.
-pub(super) fn overlay(pods: Option<Vec<Pod>>, kind: impl PodNetwork) -> Option<Box<dyn Build>> {
+pub(super) fn overlay(
+    pods: Option<Vec<Pod>>,
+    kind: impl PodNetwork,
+) -> Option<Box<dyn FixtureBuilder>> {
     let pods = pods?;
     Some(Box::new(Overlay { pods, kind }))
 }
@@ -78,7 +81,7 @@ pub(super) fn read_list<'f>(
     let names = table.one_or_list::<String>(key)?;
     let mut pods = Vec::new();
     for name in names {
-        let site = nodes.placed(&name, table)?;
+        let site = nodes.resolve_site(&name, table)?;
         let Some(host) = nodes.sites[site].inside else {
             let message = format!("'{}' is not inside another site", name.value);
             let remedy = "write inside = \"HOST\" at its [[site]]";
@@ -162,17 +165,20 @@ impl<'t> Pods<'t> {
             .flat_map(|from| hosts.iter().map(move |to| (*from, *to)));
         let path_shapes = pairs.filter_map(|(from, to)| route::path_shapes(topology, from, to));
         let shapes = link_shapes.chain(path_shapes.flatten());
-        shapes.filter_map(|shape| shape.mtu).min().unwrap_or(MTU)
+        shapes
+            .filter_map(|shape| shape.mtu)
+            .min()
+            .unwrap_or(DEFAULT_MTU)
     }
 
     /// The name of a host's interface of this overlay. A link's name has no underscore.
-    pub(super) fn interface(self, kind: &str) -> String {
-        format!("{kind}_{}", self.context.number)
+    pub(super) fn interface_name(self, prefix: &str) -> String {
+        format!("{prefix}_{}", self.context.number)
     }
 
     /// Connects the pods of each host by a bridge, as container engines do.
     pub(super) fn connect_by_bridge(self, mtu: u32) -> Vec<Operation> {
-        let bridge = self.interface("br");
+        let bridge = self.interface_name("br");
         let mut operations = Vec::new();
         for host in self.hosts() {
             let namespace = self.namespace(host);
@@ -214,25 +220,27 @@ impl<'t> Pods<'t> {
     /// Gives a pod its default route over its interface `dev`; the host's end has this MAC address.
     pub(super) fn add_default_route(self, pod: Pod, mac: &str, dev: &str) -> Vec<Operation> {
         let (own_address, gateway) = (self.address(pod.site), self.address(pod.host));
-        let congestion = self.congestion(pod);
+        let congestion_option = self.congestion_option(pod);
         [
             format!("link set dev {dev} up"),
             format!("neighbour add {gateway} lladdr {mac} dev {dev} nud permanent"),
-            format!("route add {gateway}/32 dev {dev} src {own_address}{congestion}"),
-            format!("route add default via {gateway} dev {dev} src {own_address}{congestion}"),
+            format!("route add {gateway}/32 dev {dev} src {own_address}{congestion_option}"),
+            format!(
+                "route add default via {gateway} dev {dev} src {own_address}{congestion_option}"
+            ),
         ]
         .map(|command| Operation::ip(self.namespace(pod.site), command))
         .to_vec()
     }
 
     /// The congestion control in a pod's routes, as for all sites.
-    pub(super) fn congestion(self, pod: Pod) -> String {
+    pub(super) fn congestion_option(self, pod: Pod) -> String {
         let name = self.site(pod.site).congestion_control.as_ref();
         name.map_or_else(String::new, |name| format!(" congctl lock {name}"))
     }
 
     /// Packets that leave the overlay get their host's address, as with container engines.
-    pub(super) fn masquerade(self, host: usize, extra_rules: &str) -> Operation {
+    pub(super) fn masquerade_operation(self, host: usize, extra_rules: &str) -> Operation {
         let join_addresses = |pods: &mut dyn Iterator<Item = Pod>| {
             let addresses: Vec<String> =
                 pods.map(|pod| self.address(pod.site).to_string()).collect();
@@ -248,7 +256,7 @@ impl<'t> Pods<'t> {
              ip saddr {{ {own_sources} }} ip daddr != {{ {all_sources} }} oifname != \"{}\" snat to {}\n  }}\n\
              {extra_rules}}}\n",
             self.context.name,
-            self.interface("br"),
+            self.interface_name("br"),
             self.address(host),
         );
         Operation::nft(self.namespace(host), rules)

@@ -5,8 +5,8 @@
 
 use neph_text::{Fault, Fields, FromNode, Node, choice};
 
-use super::guests::{self, Machine, Start};
-use crate::topology::fixture::{Build, FixtureKind, Nodes};
+use super::guests::{self, GuestParameters, Machine};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, Nodes};
 
 #[derive(Debug)]
 pub(crate) struct Qemu;
@@ -16,12 +16,12 @@ impl FixtureKind for Qemu {
         "qemu"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let accel = table.optional_with("accel", |node| choice(node, &Processor::NAMES));
-        let kernel = table.optional_with("kernel", file);
+        let kernel = table.optional_with("kernel", kernel_path);
         let vcpus = table.optional_with("vcpus", vcpus);
         let emulated = Emulated {
-            processor: accel.map_or(Processor::Found, |accel| accel.value),
+            processor: accel.map_or(Processor::Automatic, |accel| accel.value),
             kernel: kernel.map(|kernel| kernel.value),
             vcpus: vcpus.map_or(1, |vcpus| vcpus.value),
         };
@@ -33,7 +33,7 @@ impl FixtureKind for Qemu {
 #[derive(Clone, Copy, Debug)]
 enum Processor {
     /// KVM on real hardware, else emulation.
-    Found,
+    Automatic,
     Kvm,
     Emulation,
 }
@@ -45,7 +45,7 @@ impl Processor {
     /// emulation: a guest with nested KVM ran 0.8 million instructions a second.
     const fn command(self) -> &'static str {
         match self {
-            Self::Found => {
+            Self::Automatic => {
                 "if [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; then echo kvm; else echo tcg; fi"
             }
             Self::Kvm => "echo kvm",
@@ -68,7 +68,7 @@ fn vcpus(node: &Node) -> Result<u32, Fault> {
 }
 
 /// A path without characters that are special in a shell.
-fn file(node: &Node) -> Result<String, Fault> {
+fn kernel_path(node: &Node) -> Result<String, Fault> {
     let path = String::from_node(node)?;
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+".contains(letter);
     if !path.starts_with('/') || !path.chars().all(is_plain) {
@@ -91,28 +91,28 @@ struct Emulated {
 }
 
 impl Machine for Emulated {
-    fn prepare(&self, start: &Start<'_>) -> String {
-        let Start { name, image, .. } = start;
+    fn prepare(&self, parameters: &GuestParameters<'_>) -> String {
+        let GuestParameters { name, image, .. } = parameters;
         let accel = self.processor.command();
         // The kernel unpacks one archive after the other.
         format!(
             "{} && {} && {{ cat {image}; (cd {name}.files && find . | busybox cpio -o -H newc); }} \
              > {name}.initrd && accel=$({accel}) && ",
-            self.found(),
-            modules(name)
+            self.find_kernel_command(),
+            copy_modules_command(name)
         )
     }
 
-    fn command(&self, start: &Start<'_>) -> String {
-        let Start {
+    fn command(&self, parameters: &GuestParameters<'_>) -> String {
+        let GuestParameters {
             name,
             mebibytes,
             tap,
             mac,
             console,
-            parameters,
+            kernel_parameters,
             ..
-        } = start;
+        } = parameters;
         let vcpus = self.vcpus;
         format!(
             "qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot \
@@ -123,7 +123,7 @@ impl Machine for Emulated {
              -chardev stdio,id=log,signal=off -serial chardev:log \
              -chardev pipe,id=console,path={console} -serial chardev:console \
              -append \"console=ttyS0 quiet panic=-1 rootfstype=ramfs net.ifnames=0 \
-             neph.dev=eth0 neph.console=ttyS1 {parameters}\""
+             neph.dev=eth0 neph.console=ttyS1 {kernel_parameters}\""
         )
     }
 
@@ -131,21 +131,21 @@ impl Machine for Emulated {
         "qemu-system-x86_64"
     }
 
-    fn trial(&self, all_mebibytes: u64) -> String {
+    fn trial_command(&self, total_mebibytes: u64) -> String {
         let accel = self.processor.command();
         format!(
             "{}; [ \"$({accel})\" != kvm ] || [ -w /dev/kvm ] || {{ \
              echo 'there is no /dev/kvm'; exit 1; }}; \
              [ \"$(busybox awk '/^MemAvailable/ {{ print int($2 / 1024) }}' /proc/meminfo)\" \
-             -ge {all_mebibytes} ] || {{ echo \"{all_mebibytes} MiB of memory are not free\"; exit 1; }}",
-            self.found()
+             -ge {total_mebibytes} ] || {{ echo \"{total_mebibytes} MiB of memory are not free\"; exit 1; }}",
+            self.find_kernel_command()
         )
     }
 }
 
 impl Emulated {
     /// The shell commands that set `$kernel`, or report that there is none.
-    fn found(&self) -> String {
+    fn find_kernel_command(&self) -> String {
         let (kernel, remedy) = match &self.kernel {
             Some(kernel) => (
                 format!("kernel={kernel}"),
@@ -172,7 +172,7 @@ impl Emulated {
 
 /// The shell commands that copy the modules of a guest's interface into a folder, named in loading order
 /// (modules.dep has the reverse order). A kernel may have them built in, or as compressed files.
-fn modules(name: &str) -> String {
+fn copy_modules_command(name: &str) -> String {
     format!(
         "mkdir -p {name}.files/modules && from=/lib/modules/${{kernel##*/vmlinuz-}} && number=100 && \
          for file in $(busybox awk -F '[: ]+' \
@@ -192,32 +192,32 @@ mod tests {
     #[test]
     fn a_file_that_is_no_kernel_is_reported_by_name_with_a_remedy() {
         let folder = tempfile::tempdir().expect("a folder");
-        let why = |kernel: &str| {
+        let kernel_complaint = |kernel: &str| {
             let emulated = Emulated {
                 processor: Processor::Emulation,
                 kernel: Some(kernel.to_owned()),
                 vcpus: 1,
             };
-            program::complaint(&emulated.found(), folder.path()).expect("a shell")
+            program::complaint(&emulated.find_kernel_command(), folder.path()).expect("a shell")
         };
         let file = |name: &str, content: &[u8]| {
             let path = folder.path().join(name);
             std::fs::write(&path, content).expect("a file");
             path.display().to_string()
         };
-        let message = why("/boot/none").expect("there is none");
+        let message = kernel_complaint("/boot/none").expect("there is none");
         assert!(
             message.starts_with("there is no kernel /boot/none to read: write the file of"),
             "{message}"
         );
         assert!(!message.contains("FILE"), "it was written: {message}");
-        let message = why("/boot").expect("a folder");
+        let message = kernel_complaint("/boot").expect("a folder");
         assert!(message.starts_with("there is no kernel /boot"), "{message}");
-        let message = why(&file("text", b"root:x:0")).expect("a text");
+        let message = kernel_complaint(&file("text", b"root:x:0")).expect("a text");
         assert!(message.contains("text is no kernel: "), "{message}");
         let mut image = vec![0; 514];
         image.extend(b"HdrS and more");
-        assert_eq!(why(&file("image", &image)), None);
-        assert_eq!(why(&file("vmlinux", b"\x7fELF\x02\x01")), None);
+        assert_eq!(kernel_complaint(&file("image", &image)), None);
+        assert_eq!(kernel_complaint(&file("vmlinux", b"\x7fELF\x02\x01")), None);
     }
 }

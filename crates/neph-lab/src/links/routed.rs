@@ -12,11 +12,11 @@ use neph_text::Fields;
 use super::pods::{self, PodNetwork, Pods};
 use crate::plan::Operation;
 use crate::segment;
-use crate::topology::fixture::{Build, Built, FixtureContext, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureContext, FixtureKind, FixtureParts, Nodes};
 use crate::topology::{Ready, ReadyCheck, Role, Service};
 
 /// The first of the numbers for private use (RFC 6996).
-const FIRST_SYSTEM: usize = 64_512;
+const FIRST_AS_NUMBER: usize = 64_512;
 /// Sessions come up within some seconds.
 const READY_TIMEOUT: Span = Span::from_secs(30);
 const STOP_TIMEOUT: Span = Span::from_secs(2);
@@ -29,16 +29,16 @@ impl FixtureKind for Routed {
         "routed"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         pods::overlay(pods::read(table, nodes), Self)
     }
 }
 
 impl PodNetwork for Routed {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
         let context = &pods.context;
         let mut operations = pods.connect_by_bridge(pods.underlay_mtu());
-        let speakers: Vec<usize> = speakers(context).collect();
+        let speakers: Vec<usize> = bgp_speakers(context).collect();
         for speaker in &speakers {
             let namespace = pods.namespace(*speaker);
             operations.push(Operation::sysctl(namespace, "net.ipv4.ip_forward", "1"));
@@ -53,29 +53,29 @@ impl PodNetwork for Routed {
         let script = ready_script(pods, &speakers);
         operations.push(Operation::file(pods.namespace(speakers[0]), &check, script));
         let services = speakers.iter().map(|speaker| {
-            let last = speakers.last() == Some(speaker);
-            let check = last.then(|| context.folder.join(&check).display().to_string());
-            service(context, *speaker, check)
+            let is_last = speakers.last() == Some(speaker);
+            let check = is_last.then(|| context.folder.join(&check).display().to_string());
+            bird_service(context, *speaker, check)
         });
         let services = services.collect();
-        Built {
+        FixtureParts {
             operations,
             services,
-            ..Built::default()
+            ..FixtureParts::default()
         }
     }
 }
 
 /// All nodes that forward: all but switches and pods.
-fn speakers(context: &FixtureContext<'_>) -> impl Iterator<Item = usize> {
+fn bgp_speakers(context: &FixtureContext<'_>) -> impl Iterator<Item = usize> {
     let sites = context.topology.sites.iter().enumerate();
     sites.filter_map(|(index, site)| {
-        let speaks = site.role != Role::Switch && site.inside.is_none();
-        speaks.then_some(index)
+        let is_speaker = site.role != Role::Switch && site.inside.is_none();
+        is_speaker.then_some(index)
     })
 }
 
-fn control(context: &FixtureContext<'_>, speaker: usize) -> String {
+fn control_socket(context: &FixtureContext<'_>, speaker: usize) -> String {
     let file = format!("{}.ctl", context.name_at(speaker));
     context.folder.join(file).display().to_string()
 }
@@ -88,24 +88,24 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
          ipv4 {{ import all; export where source = RTS_BGP; }};\n}}\n\
          protocol static {{\n  ipv4;\n"
     );
-    let mut line = |args: std::fmt::Arguments<'_>| {
+    let mut append = |args: std::fmt::Arguments<'_>| {
         // Writing to a String never fails.
         let _ = text.write_fmt(args);
     };
     for pod in pods.inside_host(speaker) {
-        let (address, bridge) = (pods.address(pod.site), pods.interface("br"));
-        line(format_args!("  route {address}/32 via \"{bridge}\";\n"));
+        let (address, bridge) = (pods.address(pod.site), pods.interface_name("br"));
+        append(format_args!("  route {address}/32 via \"{bridge}\";\n"));
     }
-    line(format_args!("}}\n"));
+    append(format_args!("}}\n"));
     for (number, address) in neighbours(pods, speaker) {
         // The addresses are those of the nodes, not the links': no hop is counted between them.
-        line(format_args!(
+        append(format_args!(
             "protocol bgp {{\n  local {own_address} as {};\n  neighbor {address} as {};\n  multihop;\n  \
              connect delay time 1;\n  connect retry time 1;\n  error wait time 1, 2;\n  \
              ipv4 {{\n    import all;\n    \
              export where source = RTS_BGP || source = RTS_STATIC;\n    next hop self;\n  }};\n}}\n",
-            FIRST_SYSTEM + speaker,
-            FIRST_SYSTEM + number,
+            FIRST_AS_NUMBER + speaker,
+            FIRST_AS_NUMBER + number,
         ));
     }
     text
@@ -115,8 +115,8 @@ fn configuration(pods: Pods<'_>, speaker: usize) -> String {
 fn neighbours(pods: Pods<'_>, speaker: usize) -> Vec<(usize, Ipv4Addr)> {
     let topology = pods.context.topology;
     let links = segment::links_of(topology, speaker);
-    let behind = links.flat_map(|link| segment::neighbours_over(topology, speaker, link));
-    let mut sites: Vec<usize> = behind.map(|neighbour| neighbour.site).collect();
+    let neighbours = links.flat_map(|link| segment::neighbours_over(topology, speaker, link));
+    let mut sites: Vec<usize> = neighbours.map(|neighbour| neighbour.site).collect();
     sites.retain(|site| *site != speaker);
     sites.sort_unstable();
     sites.dedup();
@@ -132,7 +132,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
     let prefixes: Vec<String> = addresses.map(|address| format!("{address}/32")).collect();
     let controls = speakers
         .iter()
-        .map(|speaker| control(&pods.context, *speaker));
+        .map(|speaker| control_socket(&pods.context, *speaker));
     let controls: Vec<String> = controls.collect();
     format!(
         "for control in {}; do\n  routes=$(birdc -s $control show route) || exit 1\n  \
@@ -143,7 +143,7 @@ fn ready_script(pods: Pods<'_>, speakers: &[usize]) -> String {
 }
 
 /// BIRD at one node; ready at once, or when the script at `check` succeeds.
-fn service(context: &FixtureContext<'_>, speaker: usize, check: Option<String>) -> Service {
+fn bird_service(context: &FixtureContext<'_>, speaker: usize, check: Option<String>) -> Service {
     let file = |ending: &str| {
         let name = format!("{}.{ending}", context.name_at(speaker));
         context.folder.join(name).display().to_string()

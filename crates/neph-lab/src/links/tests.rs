@@ -1,4 +1,4 @@
-//! What overlays and boxes are built of, as a plan tells it.
+//! The steps that build overlays, balancers and guests.
 
 use std::collections::BTreeSet;
 
@@ -21,15 +21,15 @@ fn plan(extra_toml: &str) -> Vec<String> {
     steps.into_iter().map(|step| step.line).collect()
 }
 
-const MIDDLE: &str = "[[link]]\na = \"r\"\nb = \"s\"\n";
+const MIDDLE_LINK: &str = "[[link]]\na = \"r\"\nb = \"s\"\n";
 
 #[test]
 fn an_overlay_fits_through_the_narrowest_link_between_its_hosts() {
     let overlay = "[[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
-    let with_narrow_link = format!("{MIDDLE}mtu = 1300\n{overlay}");
+    let with_narrow_link = format!("{MIDDLE_LINK}mtu = 1300\n{overlay}");
     // Not on the path: nothing of the overlay comes there.
     let with_unrelated_link = format!(
-        "{MIDDLE}{overlay}[[site]]\nname = \"c\"\n[[link]]\na = \"r\"\nb = \"c\"\nmtu = 1000\n"
+        "{MIDDLE_LINK}{overlay}[[site]]\nname = \"c\"\n[[link]]\na = \"r\"\nb = \"c\"\nmtu = 1000\n"
     );
     for (extra_toml, mtu) in [(with_narrow_link, 1250), (with_unrelated_link, 1450)] {
         let steps = plan(&extra_toml);
@@ -44,7 +44,7 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
     let overlays = "[[site]]\nname = \"t\"\ninside = \"b\"\n\
         [[overlay]]\nname = \"x\"\nkind = \"routed\"\npods = [\"p\", \"q\"]\n\
         [[overlay]]\nname = \"x-a\"\nkind = \"routed\"\npods = [\"t\"]\n";
-    let steps = plan(&format!("{MIDDLE}{overlays}"));
+    let steps = plan(&format!("{MIDDLE_LINK}{overlays}"));
     for (line_start, count) in [("cat > ", 2 * 4 + 2), ("bird -f ", 2 * 4)] {
         let lines = steps.iter().filter(|line| line.starts_with(line_start));
         let headings = lines.map(|line| line.split(" <<").next().unwrap_or_default());
@@ -59,10 +59,10 @@ fn no_two_overlays_write_the_same_file_or_run_a_service_of_the_same_name() {
 }
 
 #[test]
-fn a_container_that_does_not_run_is_made_anew() {
+fn a_container_that_does_not_run_is_created_again() {
     let overlay = "[[overlay]]\nname = \"o\"\nkind = \"docker\"\nnetwork = \"10.30.0.0/24\"\n\
                    pods = [\"p\", \"q\"]\n";
-    let steps = plan(&format!("{MIDDLE}{overlay}"));
+    let steps = plan(&format!("{MIDDLE_LINK}{overlay}"));
     let script = steps
         .iter()
         .find(|line| line.starts_with("cat > o.swarm.sh"));
@@ -149,7 +149,7 @@ fn invalid_flannel_topologies_are_refused() {
 }
 
 #[test]
-fn a_network_is_written_by_its_own_address() {
+fn a_network_must_have_its_own_address() {
     let text = "version = 1\nsite = [{name = \"a\"}, {name = \"p\", inside = \"a\"}]\n\
                 [[overlay]]\nname = \"o\"\nkind = \"docker\"\nnetwork = \"10.30.0.7/24\"\n\
                 pods = [\"p\"]\n";
@@ -161,7 +161,7 @@ fn a_network_is_written_by_its_own_address() {
 fn a_guest_has_a_tap_on_the_bridge_and_all_sites_have_a_route() {
     let guests = "[[guest]]\nname = \"vms\"\nkind = \"uml\"\nsites = [\"p\", \"q\"]\n\
                   memory = \"128MiB\"\nbandwidth = \"10Mbit/s\"\nrun = [\"neph --version\"]\n";
-    let steps = plan(&format!("{MIDDLE}{guests}"));
+    let steps = plan(&format!("{MIDDLE_LINK}{guests}"));
     let count_steps = |part: &str| steps.iter().filter(|line| line.contains(part)).count();
     assert_eq!(
         count_steps("tuntap add dev tap_2 mode tap"),
@@ -183,7 +183,7 @@ fn a_guest_has_a_tap_on_the_bridge_and_all_sites_have_a_route() {
 fn a_qemu_guest_uses_the_configured_kernel_and_accelerator() {
     let plan_with_keys = |keys: &str| {
         let table = "[[guest]]\nname = \"vms\"\nkind = \"qemu\"\nsites = [\"p\", \"q\"]\n";
-        plan(&format!("{MIDDLE}{table}{keys}"))
+        plan(&format!("{MIDDLE_LINK}{table}{keys}"))
     };
     let has = |steps: &[String], part: &str| steps.iter().any(|line| line.contains(part));
     let steps = plan_with_keys("");
@@ -234,7 +234,7 @@ fn a_kernel_path_must_be_absolute_and_free_of_shell_characters() {
 fn namespace_guests_have_a_veth_and_the_same_setup_as_vms() {
     let guests = |kind: &str| {
         let table = format!(
-            "{MIDDLE}[[guest]]\nname = \"g\"\nkind = \"{kind}\"\nsites = [\"p\", \"q\"]\n\
+            "{MIDDLE_LINK}[[guest]]\nname = \"g\"\nkind = \"{kind}\"\nsites = [\"p\", \"q\"]\n\
              bandwidth = \"8Mbit/s\"\nport = 9000\nmemory = \"256MiB\"\nrun = \"true\"\n"
         );
         plan(&table)
@@ -256,13 +256,13 @@ fn namespace_guests_have_a_veth_and_the_same_setup_as_vms() {
             .any(|line| line.contains("unless this ends"))
     );
     // The host's side, and that of everybody beyond.
-    let identical = |line: &&String| {
+    let is_host_step = |line: &&String| {
         let parts = ["vm_0", "tbf rate 8000000bit", "10.30.0.11"];
         let has_part = parts.iter().any(|part| line.contains(part));
         has_part && (line.starts_with("ip -n") || line.starts_with("tc ")) && !line.contains("x-p ")
     };
-    let uml_host_steps: Vec<&String> = uml_steps.iter().filter(identical).collect();
-    let namespace_host_steps: Vec<&String> = steps.iter().filter(identical).collect();
+    let uml_host_steps: Vec<&String> = uml_steps.iter().filter(is_host_step).collect();
+    let namespace_host_steps: Vec<&String> = steps.iter().filter(is_host_step).collect();
     assert!(namespace_host_steps.len() > 4, "{namespace_host_steps:#?}");
     assert_eq!(uml_host_steps, namespace_host_steps);
 }

@@ -8,19 +8,19 @@ use neph_text::Fields;
 use super::pods::{self, PodNetwork, Pods};
 use crate::plan::Operation;
 use crate::topology::Prefix;
-use crate::topology::fixture::{Build, Built, FixtureKind, Nodes, TunnelEnd};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, FixtureParts, Nodes, TunnelEnd};
 use crate::tunnel::{Peer, TunnelConfig};
 
 /// Bytes of the outer IPv4 and UDP headers.
-const OVERHEAD: u32 = 28;
+const OVERHEAD_BYTES: u32 = 28;
 /// The port of Flannel.
-const PORT: u16 = 8285;
+const DEFAULT_PORT: u16 = 8285;
 
 #[derive(Debug)]
 pub(crate) struct UserSpace;
 
 #[derive(Debug)]
-struct Mesh {
+struct TunnelMesh {
     port: u16,
 }
 
@@ -29,34 +29,34 @@ impl FixtureKind for UserSpace {
         "tunnel"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
-        let port = pods::read_port(table, PORT);
-        pods::overlay(pods, Mesh { port })
+        let port = pods::read_port(table, DEFAULT_PORT);
+        pods::overlay(pods, TunnelMesh { port })
     }
 }
 
-impl PodNetwork for Mesh {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
-        let mtu = pods.underlay_mtu() - OVERHEAD;
-        let mut built = Built::of(pods.connect_by_bridge(mtu));
-        let device = pods.interface("tun");
+impl PodNetwork for TunnelMesh {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
+        let mtu = pods.underlay_mtu() - OVERHEAD_BYTES;
+        let mut parts = FixtureParts::from_operations(pods.connect_by_bridge(mtu));
+        let device = pods.interface_name("tun");
         for host in pods.hosts() {
-            let make = format!("tuntap add name {device} mode tun");
-            built
+            let add_device = format!("tuntap add name {device} mode tun");
+            parts
                 .operations
-                .push(Operation::ip(pods.namespace(host), make));
-            built.operations.push(pods.masquerade(host, ""));
-            built.tunnels.push(self.end(pods, host, mtu));
+                .push(Operation::ip(pods.namespace(host), add_device));
+            parts.operations.push(pods.masquerade_operation(host, ""));
+            parts.tunnels.push(self.tunnel_end(pods, host, mtu));
         }
-        built
+        parts
     }
 }
 
-impl Mesh {
-    fn end(&self, pods: Pods<'_>, host: usize, mtu: u32) -> TunnelEnd {
+impl TunnelMesh {
+    fn tunnel_end(&self, pods: Pods<'_>, host: usize, mtu: u32) -> TunnelEnd {
         let endpoint = |host: usize| SocketAddr::new(IpAddr::V4(pods.address(host)), self.port);
-        let device = pods.interface("tun");
+        let device = pods.interface_name("tun");
         let peers = pods.outside_host(host).map(|pod| Peer {
             subnet: Prefix {
                 address: pods.address(pod.site),
@@ -65,8 +65,8 @@ impl Mesh {
             endpoint: endpoint(pod.host),
         });
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
-        let up = format!("link set dev {device} mtu {mtu} up");
-        let mut afterwards = vec![Operation::ip(namespace, up)];
+        let set_up = format!("link set dev {device} mtu {mtu} up");
+        let mut afterwards = vec![Operation::ip(namespace, set_up)];
         afterwards.extend(pods.outside_host(host).map(|pod| {
             let line = format!(
                 "route add {}/32 dev {device} src {own_address}",

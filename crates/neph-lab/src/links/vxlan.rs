@@ -6,18 +6,18 @@ use neph_text::Fields;
 
 use super::pods::{self, PodNetwork, Pods, host_mac};
 use crate::plan::Operation;
-use crate::topology::fixture::{Build, Built, FixtureKind, Nodes};
+use crate::topology::fixture::{FixtureBuilder, FixtureKind, FixtureParts, Nodes};
 
 /// Bytes of the outer IPv4, UDP and VXLAN headers, and of the inner Ethernet header.
-const OVERHEAD: u32 = 50;
+const OVERHEAD_BYTES: u32 = 50;
 /// The port of Linux and Flannel; the assigned number is 4789.
-const PORT: u16 = 8472;
+const DEFAULT_PORT: u16 = 8472;
 
 #[derive(Debug)]
 pub(crate) struct Vxlan;
 
 #[derive(Debug)]
-struct Mesh {
+struct VxlanMesh {
     port: u16,
 }
 
@@ -26,29 +26,29 @@ impl FixtureKind for Vxlan {
         "vxlan"
     }
 
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>> {
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>> {
         let pods = pods::read(table, nodes);
-        let port = pods::read_port(table, PORT);
-        pods::overlay(pods, Mesh { port })
+        let port = pods::read_port(table, DEFAULT_PORT);
+        pods::overlay(pods, VxlanMesh { port })
     }
 }
 
-impl PodNetwork for Mesh {
-    fn build_network(&self, pods: Pods<'_>) -> Built {
-        let mtu = pods.underlay_mtu() - OVERHEAD;
+impl PodNetwork for VxlanMesh {
+    fn build_network(&self, pods: Pods<'_>) -> FixtureParts {
+        let mtu = pods.underlay_mtu() - OVERHEAD_BYTES;
         let mut operations = pods.connect_by_bridge(mtu);
         for host in pods.hosts() {
-            operations.extend(self.tunnel(pods, host, mtu));
-            operations.push(pods.masquerade(host, ""));
+            operations.extend(self.tunnel_operations(pods, host, mtu));
+            operations.push(pods.masquerade_operation(host, ""));
         }
-        Built::of(operations)
+        FixtureParts::from_operations(operations)
     }
 }
 
-impl Mesh {
-    fn tunnel(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
+impl VxlanMesh {
+    fn tunnel_operations(&self, pods: Pods<'_>, host: usize, mtu: u32) -> Vec<Operation> {
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
-        let (device, number) = (pods.interface("vx"), pods.context.number);
+        let (device, number) = (pods.interface_name("vx"), pods.context.number);
         let add_device = format!(
             "link add name {device} mtu {mtu} address {} type vxlan id {} local {own_address} dstport {} \
              nolearning",
@@ -62,8 +62,8 @@ impl Mesh {
         ];
         for remote in pods.hosts().into_iter().filter(|remote| *remote != host) {
             let (mac, address) = (host_mac(number, remote), pods.address(remote));
-            let fdb = format!("fdb add {mac} dev {device} dst {address} self permanent");
-            operations.push(Operation::bridge(namespace, fdb));
+            let add_fdb_entry = format!("fdb add {mac} dev {device} dst {address} self permanent");
+            operations.push(Operation::bridge(namespace, add_fdb_entry));
             let add_neighbour =
                 format!("neighbour add {address} lladdr {mac} dev {device} nud permanent");
             operations.push(Operation::ip(namespace, add_neighbour));

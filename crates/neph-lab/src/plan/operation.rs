@@ -32,7 +32,7 @@ pub(crate) enum Program {
 }
 
 impl Operation {
-    fn by(program: Program, namespace: &str, line: impl Into<String>) -> Self {
+    fn new(program: Program, namespace: &str, line: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
             program,
@@ -41,40 +41,40 @@ impl Operation {
     }
 
     pub(crate) fn ip(namespace: &str, line: impl Into<String>) -> Self {
-        Self::by(Program::Ip, namespace, line)
+        Self::new(Program::Ip, namespace, line)
     }
 
     pub(crate) fn tc(namespace: &str, line: impl Into<String>) -> Self {
-        Self::by(Program::Tc, namespace, line)
+        Self::new(Program::Tc, namespace, line)
     }
 
     pub(crate) fn bridge(namespace: &str, line: impl Into<String>) -> Self {
-        Self::by(Program::Bridge, namespace, line)
+        Self::new(Program::Bridge, namespace, line)
     }
 
     /// A file of nftables' rules.
     pub(crate) fn nft(namespace: &str, rules: impl Into<String>) -> Self {
-        Self::by(Program::Nft, namespace, rules)
+        Self::new(Program::Nft, namespace, rules)
     }
 
     /// A setting, by its dotted name.
     pub(crate) fn sysctl(namespace: &str, setting: &str, value: &str) -> Self {
-        Self::by(Program::Sysctl(setting.to_owned()), namespace, value)
+        Self::new(Program::Sysctl(setting.to_owned()), namespace, value)
     }
 
     /// A file in the lab's folder, which is removed with the lab; `namespace` is only a label.
     pub(crate) fn file(namespace: &str, name: &str, text: impl Into<String>) -> Self {
-        Self::by(Program::File(name.to_owned()), namespace, text)
+        Self::new(Program::File(name.to_owned()), namespace, text)
     }
 
     /// A boot image for guests in the lab's folder; its first process is `script`.
     pub(crate) fn image(namespace: &str, name: &str, script: impl Into<String>) -> Self {
-        Self::by(Program::Image(name.to_owned()), namespace, script)
+        Self::new(Program::Image(name.to_owned()), namespace, script)
     }
 
     /// A certificate; arguments must not contain blanks.
     pub(crate) fn openssl(namespace: &str, line: impl Into<String>) -> Self {
-        Self::by(Program::OpenSsl, namespace, line)
+        Self::new(Program::OpenSsl, namespace, line)
     }
 
     /// The operation as a shell command.

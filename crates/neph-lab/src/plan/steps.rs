@@ -54,7 +54,7 @@ impl Plan<'_> {
     }
 
     /// The links of engines, and where they are recorded.
-    pub(crate) fn carrying_steps(&self, record: Option<&Path>) -> Vec<Step> {
+    pub(crate) fn engine_steps(&self, record: Option<&Path>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (number, (link, kind)) in self.topology.links.iter().zip(&self.kinds).enumerate() {
             let Some([a, b]) = kind.engine_ends(number) else {
@@ -117,8 +117,8 @@ impl Plan<'_> {
                 reroute_text(self.topology, number, reroute),
             ));
         }
-        let awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
-        steps.push(Step::new(&self.wire, awake));
+        let keep_awake = "neph: keep the cores awake (/dev/cpu_dma_latency)".to_owned();
+        steps.push(Step::new(&self.wire, keep_awake));
         let cue = "neph: give the cue that schedules and traffic count from".to_owned();
         steps.push(Step::new(&self.wire, cue));
         steps
@@ -168,17 +168,21 @@ fn ready_text(ready: &Ready) -> String {
 fn start_command(service: &Service) -> String {
     let variables = service.environment.iter();
     let variables = variables.map(|(name, value)| quoted(&format!("{name}={value}")));
-    let env = (!service.environment.is_empty()).then(|| "env".to_owned());
+    let env_program = (!service.environment.is_empty()).then(|| "env".to_owned());
     let arguments = service.command.iter().map(|word| quoted(word));
-    let words: Vec<String> = env.into_iter().chain(variables).chain(arguments).collect();
+    let words: Vec<String> = env_program
+        .into_iter()
+        .chain(variables)
+        .chain(arguments)
+        .collect();
     words.join(" ")
 }
 
 /// A word for a shell, quoted only if needed. The first word of a command may need quotes more often: it may
 /// look like an assignment or a keyword.
 pub fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
@@ -189,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_quoted_only_where_a_shell_would_read_more_into_it() {
+    fn a_word_is_quoted_only_if_a_shell_needs_it() {
         assert_eq!(quoted("haproxy.cfg"), "haproxy.cfg");
         assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
         assert_eq!(quoted(""), "''");

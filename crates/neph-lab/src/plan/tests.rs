@@ -6,7 +6,7 @@ use crate::lab::{Lab, Recording, UpOptions};
 use crate::topology::Topology;
 
 /// Everything that a lab can have, but control groups: those depend on the machine.
-const EVERYTHING: &str = r#"
+const FULL_TOPOLOGY: &str = r#"
 version = 1
 site = [{ name = "a" }, { name = "b" }, { name = "p", inside = "a" }, { name = "q", inside = "b" }]
 link = [{ a = "a", b = "b" }, { name = "second", a = "a", b = "b", kind = "netem", delay = "1ms" }]
@@ -28,7 +28,7 @@ until = "5s"
 
 #[test]
 fn a_lab_plan_lists_all_steps_in_order() {
-    let topology = Topology::parse(&Source::new("all", EVERYTHING)).expect("fine");
+    let topology = Topology::parse(&Source::new("all", FULL_TOPOLOGY)).expect("fine");
     let mut options = UpOptions::with_name("x");
     options.truth = Some(Recording {
         folder: "/rec".into(),

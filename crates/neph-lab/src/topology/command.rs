@@ -10,7 +10,7 @@ use crate::plan::quoted;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     /// Who runs it: `service 'web' at site 'server'`.
-    pub runs_for: String,
+    pub owner: String,
     /// The command as a shell would be given it, with the file that its output replaces.
     pub line: String,
 }
@@ -22,25 +22,25 @@ impl Topology {
         let site = |index: usize| &self.sites[index].name;
         let mut commands = Vec::new();
         for service in &self.services {
-            let runs_for = format!(
+            let owner = format!(
                 "service '{}' at site '{}'",
                 service.name,
                 site(service.site)
             );
-            let set = service.environment.iter();
-            let set = set.map(|(name, value)| format!("{name}={}", quoted(value)));
-            let arguments = set.chain(service.command.iter().map(|word| quoted(word)));
+            let variables = service.environment.iter();
+            let variables = variables.map(|(name, value)| format!("{name}={}", quoted(value)));
+            let arguments = variables.chain(service.command.iter().map(|word| quoted(word)));
             let log = service.log.iter();
             let log = log.map(|log| format!("> {}", quoted(&log.to_string_lossy())));
             commands.push(Command {
                 line: arguments.chain(log).collect::<Vec<_>>().join(" "),
-                runs_for: runs_for.clone(),
+                owner: owner.clone(),
             });
             let ready = service.ready.as_ref().map(|ready| &ready.check);
             if let Some(ReadyCheck::Command(arguments)) = ready {
                 let arguments = arguments.iter().map(|word| quoted(word));
                 commands.push(Command {
-                    runs_for: format!("{runs_for}, to see whether it is ready"),
+                    owner: format!("{owner}, to see whether it is ready"),
                     line: arguments.collect::<Vec<_>>().join(" "),
                 });
             }
@@ -53,7 +53,7 @@ impl Topology {
                 .map(|guest| site(guest.site).as_str())
                 .collect();
             commands.extend(fixture.build.lines().iter().map(|line| Command {
-                runs_for: format!("guest {}", sites.join(", ")),
+                owner: format!("guest {}", sites.join(", ")),
                 line: line.clone(),
             }));
         }
@@ -68,26 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn services_their_readiness_and_guests_name_commands_and_nothing_else_does() {
+    fn commands_are_those_of_services_readiness_checks_and_guests() {
         let sites = "version = 1\nsite = [{ name = \"a\" }, { name = \"b\" }]\n\
                      link = [{ a = \"a\", b = \"b\" }]\n";
-        let parse = |more: &str| {
-            let text = format!("{sites}{more}");
+        let parse = |extra_toml: &str| {
+            let text = format!("{sites}{extra_toml}");
             Topology::parse(&Source::new("x.toml", text))
                 .unwrap_or_else(|problems| panic!("{problems:?}"))
         };
         assert_eq!(parse("").commands(), []);
         let service = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"a; b\"]\n\
                        environment = { LD_PRELOAD = \"x y\" }\nready = { command = [\"true\"] }\n";
-        let listed: Vec<(String, String)> = parse(service)
+        let owners_and_lines: Vec<(String, String)> = parse(service)
             .commands()
             .into_iter()
-            .map(|command| (command.runs_for, command.line))
+            .map(|command| (command.owner, command.line))
             .collect();
         let web = "service 'web' at site 'b'".to_owned();
         let ready = format!("{web}, to see whether it is ready");
         assert_eq!(
-            listed,
+            owners_and_lines,
             [
                 (web, "LD_PRELOAD='x y' sh -c 'a; b'".to_owned()),
                 (ready, "true".to_owned())

@@ -22,14 +22,14 @@ pub(crate) trait FixtureKind: Sync + Debug {
     fn name(&self) -> &'static str;
     /// Reads its own table; `kind` and `name` are read already, and the caller reports unknown keys. `None`
     /// after a fault.
-    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn Build>>;
+    fn read(&self, table: &mut Fields<'_>, nodes: Nodes<'_>) -> Option<Box<dyn FixtureBuilder>>;
 }
 
 /// An overlay, balancer or guest as a topology describes it.
-pub(crate) trait Build: Debug + Send + Sync {
+pub(crate) trait FixtureBuilder: Debug + Send + Sync {
     /// How to build it. Links, addresses and routes of all sites exist by then. Services start after all
     /// operations of all fixtures, before those of the topology.
-    fn build(&self, context: &FixtureContext<'_>) -> Built;
+    fn build(&self, context: &FixtureContext<'_>) -> FixtureParts;
     /// The indices of the pods that it gives an interface.
     fn pods(&self) -> Vec<usize> {
         Vec::new()
@@ -59,12 +59,12 @@ pub(crate) struct Trial {
     /// create files in its working directory.
     pub(crate) line: String,
     /// The fallback; if there is none, the remedy.
-    pub(crate) instead: Result<Arc<dyn Build>, &'static str>,
+    pub(crate) instead: Result<Arc<dyn FixtureBuilder>, &'static str>,
 }
 
 /// The parts of a fixture.
 #[derive(Debug, Default)]
-pub(crate) struct Built {
+pub(crate) struct FixtureParts {
     /// In order.
     pub(crate) operations: Vec<Operation>,
     /// In order; each is ready before the next is started.
@@ -80,9 +80,9 @@ pub(crate) struct Built {
     pub(crate) tunnels: Vec<TunnelEnd>,
 }
 
-impl Built {
-    /// With operations only.
-    pub(crate) fn of(operations: Vec<Operation>) -> Self {
+impl FixtureParts {
+    /// The parts of a fixture that has operations only.
+    pub(crate) fn from_operations(operations: Vec<Operation>) -> Self {
         Self {
             operations,
             ..Self::default()
@@ -136,7 +136,7 @@ pub struct Fixture {
     pub name: String,
     /// Its kind, a name from the tables of kinds.
     pub kind: &'static str,
-    pub(crate) build: Arc<dyn Build>,
+    pub(crate) build: Arc<dyn FixtureBuilder>,
 }
 
 impl PartialEq for Fixture {
@@ -161,12 +161,12 @@ impl Nodes<'_> {
     /// The index of the site or router that `key` names.
     pub(crate) fn site<'f>(self, table: &mut Fields<'f>, key: &'f str) -> Option<usize> {
         let site_name = table.required::<String>(key)?;
-        self.placed(&site_name, table)
+        self.resolve_site(&site_name, table)
     }
 
     /// The index of the site or router with that name.
-    pub(crate) fn placed(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
-        match self.index(&name.value) {
+    pub(crate) fn resolve_site(self, name: &Spanned<String>, table: &Fields<'_>) -> Option<usize> {
+        match self.site_index(&name.value) {
             Ok(index) => index,
             Err(fault) => {
                 table.problems().add(name.span.clone(), fault);
@@ -176,7 +176,7 @@ impl Nodes<'_> {
     }
 
     /// The index of the site called `name`; `None` if it may be one that could not be read.
-    fn index(self, name: &str) -> Result<Option<usize>, Fault> {
+    fn site_index(self, name: &str) -> Result<Option<usize>, Fault> {
         let position = self.sites.iter().position(|site| site.name == name);
         match position {
             Some(index) if self.sites[index].is_switch() => {
@@ -196,20 +196,20 @@ impl Nodes<'_> {
     /// An address and a port, written `"site:8080"` or `"10.0.0.2:8080"`.
     pub(crate) fn endpoint(self, node: &Node) -> Result<SocketAddrV4, Fault> {
         let text = String::from_node(node)?;
-        let wrong = || {
+        let endpoint_fault = || {
             let message = format!("\"{text}\" is no endpoint");
             Fault::new(message, "write a site and a port, such as \"server:8080\"")
         };
-        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let (host, port) = text.rsplit_once(':').ok_or_else(endpoint_fault)?;
         let port = port
             .parse()
             .ok()
             .filter(|port| *port > 0)
-            .ok_or_else(wrong)?;
+            .ok_or_else(endpoint_fault)?;
         if let Ok(address) = host.parse::<Ipv4Addr>() {
             return Ok(SocketAddrV4::new(address, port));
         }
-        let site = self.index(host)?;
+        let site = self.site_index(host)?;
         let address = site.map_or(Ipv4Addr::UNSPECIFIED, |site| self.sites[site].v4.address);
         Ok(SocketAddrV4::new(address, port))
     }

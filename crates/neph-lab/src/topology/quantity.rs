@@ -10,23 +10,26 @@ use neph_text::{Fault, FromNode, Node, parse_duration, parse_percent, parse_rate
 
 use crate::gate::{Jitter, QueueLimit, Share, Trace};
 
-pub(super) const LONGEST_DELAY: Span = Span::from_secs(60);
-const RATES: RangeInclusive<u64> = 1_000..=100_000_000_000;
+pub(super) const MAX_DELAY: Span = Span::from_secs(60);
+const RATE_RANGE: RangeInclusive<u64> = 1_000..=100_000_000_000;
 /// At least one full frame, or it could never contain anything.
-const QUEUES: RangeInclusive<u64> = 1514..=1_073_741_824;
-const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
+const QUEUE_BYTES_RANGE: RangeInclusive<u64> = 1514..=1_073_741_824;
+const QUEUE_PACKETS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
 /// From the minimum of every IPv4 host to the maximum of a frame here.
-const MTUS: RangeInclusive<u32> = 576..=1500;
+const MTU_RANGE: RangeInclusive<u32> = 576..=1500;
 
 /// A delay from 0 to 60 s.
 pub(super) fn delay(node: &Node) -> Result<Span, Fault> {
-    delay_of(&text(node, "4ms")?)
+    parse_delay(&text(node, "4ms")?)
 }
 
-fn delay_of(text: &str) -> Result<Span, Fault> {
+fn parse_delay(text: &str) -> Result<Span, Fault> {
     let span = Span::from_nanos(parse_duration(text)?);
-    if span > LONGEST_DELAY {
-        return Err(out_of_range(text, "a time such as \"4ms\", from 0s to 60s"));
+    if span > MAX_DELAY {
+        return Err(out_of_range_fault(
+            text,
+            "a time such as \"4ms\", from 0s to 60s",
+        ));
     }
     Ok(span)
 }
@@ -35,9 +38,9 @@ fn delay_of(text: &str) -> Result<Span, Fault> {
 pub(crate) fn rate(node: &Node) -> Result<BitRate, Fault> {
     let text = text(node, "3Mbit/s")?;
     let rate = parse_rate(&text)?;
-    if !RATES.contains(&rate) {
+    if !RATE_RANGE.contains(&rate) {
         let expected_form = "a rate such as \"3Mbit/s\", from 1kbit/s to 100Gbit/s";
-        return Err(out_of_range(&text, expected_form));
+        return Err(out_of_range_fault(&text, expected_form));
     }
     Ok(BitRate(rate))
 }
@@ -47,16 +50,16 @@ pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
     let text = text(node, "256KiB")?;
     if let Some(number) = text.trim().strip_suffix("packets") {
         let packets = number.trim().parse().ok();
-        let packets = packets.filter(|packets| PACKETS.contains(packets));
+        let packets = packets.filter(|packets| QUEUE_PACKETS_RANGE.contains(packets));
         let expected_form = "a number of packets such as \"100 packets\", from 1 to 1000000";
         return packets
             .map(QueueLimit::Packets)
-            .ok_or_else(|| out_of_range(&text, expected_form));
+            .ok_or_else(|| out_of_range_fault(&text, expected_form));
     }
     let bytes = parse_size(&text)?;
-    if !QUEUES.contains(&bytes) {
+    if !QUEUE_BYTES_RANGE.contains(&bytes) {
         let expected_form = "a size such as \"256KiB\", from 1514B (one full frame) to 1GiB";
-        return Err(out_of_range(&text, expected_form));
+        return Err(out_of_range_fault(&text, expected_form));
     }
     Ok(QueueLimit::Bytes(ByteSize(bytes)))
 }
@@ -64,9 +67,9 @@ pub(super) fn queue(node: &Node) -> Result<QueueLimit, Fault> {
 /// Times of CoDel: from 10 us, about the accuracy of an engine, to 60 s.
 pub(super) fn codel_time(node: &Node) -> Result<Span, Fault> {
     let text = text(node, "5ms")?;
-    let span = delay_of(&text)?;
+    let span = parse_delay(&text)?;
     if span < Span::from_micros(10) {
-        return Err(out_of_range(
+        return Err(out_of_range_fault(
             &text,
             "a time such as \"5ms\", from 10us to 60s",
         ));
@@ -77,12 +80,12 @@ pub(super) fn codel_time(node: &Node) -> Result<Span, Fault> {
 /// An MTU from 576 to 1500 bytes.
 pub(super) fn mtu(node: &Node) -> Result<u32, Fault> {
     let bytes = u32::from_node(node)?;
-    if MTUS.contains(&bytes) {
+    if MTU_RANGE.contains(&bytes) {
         return Ok(bytes);
     }
     let expected_form =
         "the longest packet without its Ethernet header such as 1400, from 576 to 1500";
-    Err(out_of_range(&bytes.to_string(), expected_form))
+    Err(out_of_range_fault(&bytes.to_string(), expected_form))
 }
 
 /// A share from 0 % to 100 %, exact to 10^-9.
@@ -97,22 +100,22 @@ pub(super) fn share(node: &Node) -> Result<Share, Fault> {
     Ok(Share::from_billionths(billionths))
 }
 
-/// `none`, `uniform 2ms`, `normal 2ms`, `pareto 2ms` or `trace FILE`, which `trace` reads.
+/// `none`, `uniform 2ms`, `normal 2ms`, `pareto 2ms` or `trace FILE`, which `read_trace` reads.
 pub(super) fn jitter(
     node: &Node,
-    trace: &impl Fn(&str) -> Result<Arc<Trace>, Fault>,
+    read_trace: &impl Fn(&str) -> Result<Arc<Trace>, Fault>,
 ) -> Result<Jitter, Fault> {
     let text = text(node, "uniform 2ms")?;
-    let (kind, rest) = match text.trim().split_once(char::is_whitespace) {
-        Some((kind, rest)) => (kind, rest.trim()),
+    let (kind, argument) = match text.trim().split_once(char::is_whitespace) {
+        Some((kind, argument)) => (kind, argument.trim()),
         None => (text.trim(), ""),
     };
-    match (kind, rest) {
+    match (kind, argument) {
         ("none", "") => Ok(Jitter::None),
-        ("uniform", time) if !time.is_empty() => delay_of(time).map(Jitter::Uniform),
-        ("normal", time) if !time.is_empty() => delay_of(time).map(Jitter::Normal),
-        ("pareto", time) if !time.is_empty() => delay_of(time).map(Jitter::Pareto),
-        ("trace", file) if !file.is_empty() => trace(file).map(Jitter::Trace),
+        ("uniform", time) if !time.is_empty() => parse_delay(time).map(Jitter::Uniform),
+        ("normal", time) if !time.is_empty() => parse_delay(time).map(Jitter::Normal),
+        ("pareto", time) if !time.is_empty() => parse_delay(time).map(Jitter::Pareto),
+        ("trace", file) if !file.is_empty() => read_trace(file).map(Jitter::Trace),
         _ => Err(Fault::new(
             format!("\"{text}\" is no jitter"),
             "write \"none\", \"uniform 2ms\" (at most 2 ms more or less), \"normal 2ms\" \
@@ -130,10 +133,10 @@ fn text(node: &Node, example: &str) -> Result<String, Fault> {
     })
 }
 
-fn out_of_range(text: &str, wanted: &str) -> Fault {
+fn out_of_range_fault(text: &str, expected_form: &str) -> Fault {
     Fault::new(
         format!("\"{text}\" is out of range"),
-        format!("write {wanted}"),
+        format!("write {expected_form}"),
     )
 }
 
@@ -150,7 +153,7 @@ mod tests {
         }
     }
 
-    fn jitter_of(text: &str) -> Result<Jitter, Fault> {
+    fn parse_jitter(text: &str) -> Result<Jitter, Fault> {
         jitter(&node(text), &|file| Err(Fault::new(file, "no trace here")))
     }
 
@@ -168,10 +171,10 @@ mod tests {
             share(&node("100%")),
             Ok(Share::from_billionths(1_000_000_000))
         );
-        let two = Span::from_millis(2);
-        assert_eq!(jitter_of("normal 2ms"), Ok(Jitter::Normal(two)));
-        assert_eq!(jitter_of("pareto  2 ms"), Ok(Jitter::Pareto(two)));
-        assert_eq!(jitter_of("none"), Ok(Jitter::None));
+        let two_millis = Span::from_millis(2);
+        assert_eq!(parse_jitter("normal 2ms"), Ok(Jitter::Normal(two_millis)));
+        assert_eq!(parse_jitter("pareto  2 ms"), Ok(Jitter::Pareto(two_millis)));
+        assert_eq!(parse_jitter("none"), Ok(Jitter::None));
     }
 
     #[test]
@@ -187,10 +190,10 @@ mod tests {
         }
         assert!(rate(&node("0Mbit/s")).is_err() && queue(&node("10B")).is_err());
         assert!(queue(&node("0 packets")).is_err() && queue(&node("x packets")).is_err());
-        assert!(share(&node("101%")).is_err() && jitter_of("weibull 1ms").is_err());
-        assert!(jitter_of("pareto").is_err() && jitter_of("none 1ms").is_err());
+        assert!(share(&node("101%")).is_err() && parse_jitter("weibull 1ms").is_err());
+        assert!(parse_jitter("pareto").is_err() && parse_jitter("none 1ms").is_err());
         assert_eq!(
-            jitter_of("trace a.csv b").expect_err("none").message,
+            parse_jitter("trace a.csv b").expect_err("none").message,
             "a.csv b"
         );
         assert!(mtu(&node("1400")).is_err());

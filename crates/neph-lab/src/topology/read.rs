@@ -116,12 +116,12 @@ fn check_no_rings(topology: &Topology, span: &Range<usize>, problems: &Problems<
 fn check_connected(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     // What runs inside another site is reached through an overlay.
     let sites = topology.sites.iter().enumerate();
-    let mut outer = sites.filter(|(_, site)| site.inside.is_none());
-    let Some((start, first)) = outer.next() else {
+    let mut independent_sites = sites.filter(|(_, site)| site.inside.is_none());
+    let Some((start, first)) = independent_sites.next() else {
         return;
     };
     let first_hops = route::first_hops(topology, start);
-    for (index, site) in outer {
+    for (index, site) in independent_sites {
         if first_hops[index].is_none() {
             let message = format!("'{}' cannot reach '{}'", first.name, site.name);
             let remedy = "add a [[link]] that joins the two parts of the topology";

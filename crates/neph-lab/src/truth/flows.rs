@@ -45,10 +45,10 @@ pub struct FlowTruth {
     /// Its paths over time; adjacent ones differ.
     pub segments: Vec<PathSegment>,
     /// Packets that were dropped before they had a path.
-    pub refused: u64,
+    pub without_path: u64,
     /// Packets that were recorded too late for a segment: the link delayed them longer than all others, and
     /// by more than a second.
-    pub unplaced: u64,
+    pub unassigned: u64,
 }
 
 /// A time during which a flow was on one path.
@@ -57,9 +57,9 @@ pub struct PathSegment {
     /// The path's index.
     pub path: u8,
     /// When its first packet arrived; wall-clock nanoseconds.
-    pub from: i64,
+    pub first_arrival: i64,
     /// When its last packet arrived; wall-clock nanoseconds.
-    pub until: i64,
+    pub last_arrival: i64,
     /// Packets on the path, without copies.
     pub packets: u64,
     /// Of those, packets that never departed.
@@ -70,13 +70,13 @@ pub struct PathSegment {
 
 impl FlowTruth {
     /// Number of path changes.
-    pub fn changes(&self) -> u64 {
+    pub fn path_changes(&self) -> u64 {
         u64::try_from(self.segments.len().saturating_sub(1)).unwrap_or(u64::MAX)
     }
 
     /// All its packets.
     pub fn packets(&self) -> u64 {
-        self.refused + self.unplaced + self.sum_over_segments(|segment| segment.packets)
+        self.without_path + self.unassigned + self.sum_over_segments(|segment| segment.packets)
     }
 
     /// Packets that departed after a later one.
@@ -89,32 +89,34 @@ impl FlowTruth {
         self.sum_over_segments(|segment| segment.lost)
     }
 
-    fn sum_over_segments(&self, of: impl Fn(&PathSegment) -> u64) -> u64 {
-        self.segments.iter().map(of).sum()
+    fn sum_over_segments(&self, count: impl Fn(&PathSegment) -> u64) -> u64 {
+        self.segments.iter().map(count).sum()
     }
 
     /// The path at a moment, as far as packets show it. `None` before the first packet, after the last one,
     /// and between two paths.
-    pub fn path_at(&self, at: i64) -> Option<u8> {
-        let next = self.segments.partition_point(|segment| segment.until < at);
+    pub fn path_at(&self, time: i64) -> Option<u8> {
+        let next = self
+            .segments
+            .partition_point(|segment| segment.last_arrival < time);
         let segment = self.segments.get(next)?;
-        (segment.from <= at).then_some(segment.path)
+        (segment.first_arrival <= time).then_some(segment.path)
     }
 }
 
 /// The flows of a link, separate for each direction, from its records in the order of the file. Copies are
 /// left out. Reordering requires a record of every packet.
-pub fn flows_of(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, FlowTruth> {
-    let mut flows = Flows::default();
+pub fn evaluate_flows(records: impl IntoIterator<Item = Record>) -> BTreeMap<FlowKey, FlowTruth> {
+    let mut flows = FlowAccumulator::default();
     for record in records {
-        flows.take(&record);
+        flows.add_record(&record);
     }
     flows.finish()
 }
 
 /// Flows while records are read, for files that may be damaged.
 #[derive(Debug, Default)]
-pub struct Flows {
+pub struct FlowAccumulator {
     states: BTreeMap<FlowKey, FlowState>,
     waiting: BinaryHeap<Reverse<QueuedPacket>>,
     /// The latest time of any record.
@@ -131,7 +133,7 @@ struct FlowState {
     last_assigned: Option<i64>,
 }
 
-/// A packet that waits for its turn, ordered by arrival.
+/// A packet that waits for earlier ones, ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct QueuedPacket {
     arrival: i64,
@@ -141,9 +143,9 @@ struct QueuedPacket {
     is_reordered: bool,
 }
 
-impl Flows {
+impl FlowAccumulator {
     /// Adds the next record.
-    pub fn take(&mut self, record: &Record) {
+    pub fn add_record(&mut self, record: &Record) {
         let Record::Packet {
             passage,
             handling,
@@ -166,7 +168,7 @@ impl Flows {
         };
         let state = self.states.entry(flow).or_default();
         let Some(path) = handling.path else {
-            state.truth.refused += 1;
+            state.truth.without_path += 1;
             return;
         };
         let arrival = passage.arrival;
@@ -212,7 +214,7 @@ impl Flows {
 impl FlowState {
     fn assign(&mut self, packet: QueuedPacket) {
         if self.last_assigned.is_some_and(|last| packet.arrival < last) {
-            self.truth.unplaced += 1;
+            self.truth.unassigned += 1;
             return;
         }
         self.last_assigned = Some(packet.arrival);
@@ -220,15 +222,15 @@ impl FlowState {
         if segments.last().is_none_or(|last| last.path != packet.path) {
             segments.push(PathSegment {
                 path: packet.path,
-                from: packet.arrival,
-                until: packet.arrival,
+                first_arrival: packet.arrival,
+                last_arrival: packet.arrival,
                 packets: 0,
                 lost: 0,
                 reordered: 0,
             });
         }
         if let Some(segment) = segments.last_mut() {
-            segment.until = packet.arrival;
+            segment.last_arrival = packet.arrival;
             segment.packets += 1;
             segment.lost += u64::from(packet.is_lost);
             segment.reordered += u64::from(packet.is_reordered);
@@ -245,13 +247,13 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A packet of a flow that arrived at `at` and used a path of `delay` milliseconds.
-    fn packet(port: u16, at: i64, (path, delay): (u8, i64)) -> Record {
+    /// A packet of a flow that arrived after `arrival` milliseconds and used a path of `delay` milliseconds.
+    fn packet(port: u16, arrival: i64, (path, delay): (u8, i64)) -> Record {
         Record::Packet {
             passage: PacketPassage {
                 direction: 0,
                 length: 64,
-                arrival: at * MS,
+                arrival: arrival * MS,
                 identity: Identity {
                     protocol: 17,
                     source_port: port,
@@ -264,12 +266,12 @@ mod tests {
                 ..PacketHandling::default()
             },
             verdict: Verdict::Delivered,
-            due: (at + delay) * MS,
-            left: (at + delay) * MS,
+            due: (arrival + delay) * MS,
+            left: (arrival + delay) * MS,
         }
     }
 
-    fn left(record: &Record) -> i64 {
+    fn departure(record: &Record) -> i64 {
         match record {
             Record::Packet { left, .. } => *left,
             _ => 0,
@@ -277,8 +279,8 @@ mod tests {
     }
 
     /// In the order in which a link writes them.
-    fn as_written(mut records: Vec<Record>) -> Vec<Record> {
-        records.sort_by_key(left);
+    fn sorted_by_departure(mut records: Vec<Record>) -> Vec<Record> {
+        records.sort_by_key(departure);
         records
     }
 
@@ -296,16 +298,16 @@ mod tests {
         // Every 5 ms; 43 ms until 20 ms, then 35 ms: the packet sent at 20 departs at 55, before that of 15
         // (58).
         let records = (0..10).map(|number| {
-            let at = number * 5;
-            let path = if at < 20 { (3, 43) } else { (0, 35) };
-            packet(7, at, path)
+            let arrival = number * 5;
+            let path = if arrival < 20 { (3, 43) } else { (0, 35) };
+            packet(7, arrival, path)
         });
-        let flows = flows_of(as_written(records.collect()));
+        let flows = evaluate_flows(sorted_by_departure(records.collect()));
         let truth = &flows[&key(7)];
-        let segment = |path, from: i64, until: i64, packets, reordered| PathSegment {
+        let segment = |path, first: i64, last: i64, packets, reordered| PathSegment {
             path,
-            from: from * MS,
-            until: until * MS,
+            first_arrival: first * MS,
+            last_arrival: last * MS,
             packets,
             lost: 0,
             reordered,
@@ -314,7 +316,7 @@ mod tests {
             truth.segments,
             [segment(3, 0, 15, 4, 1), segment(0, 20, 45, 6, 0)]
         );
-        assert_eq!((truth.changes(), truth.packets()), (1, 10));
+        assert_eq!((truth.path_changes(), truth.packets()), (1, 10));
         assert_eq!(truth.path_at(15 * MS), Some(3));
         assert_eq!(truth.path_at(17 * MS), None, "between two packets");
         assert_eq!(truth.path_at(20 * MS), Some(0));
@@ -347,22 +349,25 @@ mod tests {
                 _ => {}
             }
         }
-        let flows = flows_of(records.into_iter().chain([Record::Cue { at: 5 }]));
+        let flows = evaluate_flows(records.into_iter().chain([Record::Cue { at: 5 }]));
         let truth = &flows[&key(7)];
-        assert_eq!((truth.lost(), truth.refused, truth.reordered()), (1, 1, 0));
-        assert_eq!((truth.packets(), truth.changes()), (3, 0));
+        assert_eq!(
+            (truth.lost(), truth.without_path, truth.reordered()),
+            (1, 1, 0)
+        );
+        assert_eq!((truth.packets(), truth.path_changes()), (3, 0));
         assert_eq!(key(7).reverse().reverse(), key(7));
     }
 
     #[test]
     fn memory_for_waiting_packets_does_not_grow_with_the_file() {
-        let mut flows = Flows::default();
-        for at in 0..100_000 {
-            flows.take(&packet(7, at, (u8::from(at / 10_000 % 2 == 1), 30)));
+        let mut flows = FlowAccumulator::default();
+        for time in 0..100_000 {
+            flows.add_record(&packet(7, time, (u8::from(time / 10_000 % 2 == 1), 30)));
             assert!(flows.waiting.len() <= 1_001 + 30, "{}", flows.waiting.len());
         }
         let truth = &flows.finish()[&key(7)];
-        assert_eq!((truth.changes(), truth.packets()), (9, 100_000));
+        assert_eq!((truth.path_changes(), truth.packets()), (9, 100_000));
     }
 
     proptest! {
@@ -372,10 +377,10 @@ mod tests {
             choices in prop::collection::vec((0_u8..4, 0_u16..3), 1..300),
             delays in prop::array::uniform4(0_i64..900),
         ) {
-            let records: Vec<Record> = (0..).zip(&choices).map(|(at, (path, port))| {
-                packet(*port, at * 3, (*path, delays[usize::from(*path)]))
+            let records: Vec<Record> = (0..).zip(&choices).map(|(index, (path, port))| {
+                packet(*port, index * 3, (*path, delays[usize::from(*path)]))
             }).collect();
-            let flows = flows_of(as_written(records));
+            let flows = evaluate_flows(sorted_by_departure(records));
             for port in 0..3 {
                 let port_paths = choices.iter().filter(|(_, flow_port)| *flow_port == port).map(|(path, _)| *path);
                 let mut paths: Vec<u8> = port_paths.collect();
@@ -388,7 +393,7 @@ mod tests {
                 let segment_paths: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
                 prop_assert_eq!(segment_paths, paths);
                 prop_assert_eq!(truth.packets(), count as u64);
-                prop_assert_eq!(truth.unplaced, 0);
+                prop_assert_eq!(truth.unassigned, 0);
             }
         }
     }

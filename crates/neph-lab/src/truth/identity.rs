@@ -3,9 +3,9 @@
 //! Owns the few header fields read for that. Does not validate packets: what is too short or
 //! unknown has zeros.
 
-const ETHERNET: usize = 14;
+const ETHERNET_HEADER_BYTES: usize = 14;
 /// Bytes of the packet, from the IP header on, that the hash covers.
-const HASHED: usize = 96;
+const HASHED_BYTES: usize = 96;
 
 /// Fields and a hash that stay the same along a path of routers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,20 +26,20 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of an Ethernet frame. IPv6 extension headers are not followed.
-    pub fn of(frame: &[u8]) -> Self {
-        let Some((ethernet, packet)) = frame.split_at_checked(ETHERNET) else {
+    /// The identity of an Ethernet frame. IPv6 extension headers are not followed.
+    pub fn from_frame(frame: &[u8]) -> Self {
+        let Some((ethernet, packet)) = frame.split_at_checked(ETHERNET_HEADER_BYTES) else {
             return Self::default();
         };
         match [ethernet[12], ethernet[13]] {
             [0x08, 0x00] if packet.len() >= 20 => {
-                let header = usize::from(packet[0] & 0x0f) * 4;
+                let header_bytes = usize::from(packet[0] & 0x0f) * 4;
                 let ip_id = u16::from_be_bytes([packet[4], packet[5]]);
                 let hash = hash(packet, &[8, 10, 11]);
                 Self {
                     ip_id,
                     hash,
-                    ..Self::transport(packet[9], packet.get(header..))
+                    ..Self::transport(packet[9], packet.get(header_bytes..))
                 }
             }
             [0x86, 0xdd] if packet.len() >= 40 => Self {
@@ -54,7 +54,7 @@ impl Identity {
     }
 
     fn transport(protocol: u8, header: Option<&[u8]>) -> Self {
-        let known = Self {
+        let without_ports = Self {
             protocol,
             ..Self::default()
         };
@@ -66,20 +66,23 @@ impl Identity {
                     6 => u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
                     _ => 0,
                 },
-                ..known
+                ..without_ports
             },
-            _ => known,
+            _ => without_ports,
         }
     }
 }
 
-fn hash(packet: &[u8], changing: &[usize]) -> u64 {
-    packet
-        .iter()
-        .take(HASHED)
-        .enumerate()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, (at, byte)| {
-            let byte = if changing.contains(&at) { 0 } else { *byte };
+fn hash(packet: &[u8], zeroed_offsets: &[usize]) -> u64 {
+    packet.iter().take(HASHED_BYTES).enumerate().fold(
+        0xcbf2_9ce4_8422_2325,
+        |hash, (offset, byte)| {
+            let byte = if zeroed_offsets.contains(&offset) {
+                0
+            } else {
+                *byte
+            };
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        },
+    )
 }

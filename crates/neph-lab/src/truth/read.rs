@@ -20,22 +20,22 @@ pub enum TruthError {
         source: io::Error,
     },
     /// The file has another format.
-    #[error("{path} is no truth file: {what}")]
-    Strange {
+    #[error("{path} is no truth file: {reason}")]
+    WrongFormat {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        what: &'static str,
+        reason: &'static str,
     },
     /// A record has another format.
     #[error(
-        "the truth file {path} is damaged: byte {at} is not the beginning of a record; the records before it are complete"
+        "the truth file {path} is damaged: byte {offset} is not the beginning of a record; the records before it are complete"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The offset of the record in bytes.
-        at: u64,
+        offset: u64,
     },
     /// Another version of neph wrote it.
     #[error(
@@ -59,9 +59,9 @@ pub struct TruthFile<R = BufReader<File>> {
     link: String,
     every: u32,
     /// The offset of the next record.
-    at: u64,
+    offset: u64,
     cut_off: usize,
-    is_over: bool,
+    is_finished: bool,
 }
 
 impl TruthFile {
@@ -74,7 +74,7 @@ impl TruthFile {
             path: path.into(),
             source,
         })?;
-        Self::of(BufReader::new(file), path)
+        Self::from_reader(BufReader::new(file), path)
     }
 }
 
@@ -83,26 +83,31 @@ impl<R: Read> TruthFile<R> {
     ///
     /// # Errors
     /// As [`TruthFile::open`].
-    pub fn of(mut file: R, path: &Path) -> Result<Self, TruthError> {
-        let strange = |message| TruthError::Strange {
+    pub fn from_reader(mut file: R, path: &Path) -> Result<Self, TruthError> {
+        let wrong_format = |reason| TruthError::WrongFormat {
             path: path.into(),
-            what: message,
+            reason,
         };
         let mut header = [0; HEADER_BYTES];
-        let read = fill(&mut file, &mut header).map_err(|source| TruthError::Unreadable {
+        let byte_count = fill(&mut file, &mut header).map_err(|source| TruthError::Unreadable {
             path: path.into(),
             source,
         })?;
         if header[..7] != MAGIC[..7] {
-            return Err(strange("it does not begin as one"));
+            return Err(wrong_format("it does not begin as one"));
         }
-        if read < HEADER_BYTES {
-            return Err(strange("it is shorter than a header"));
+        if byte_count < HEADER_BYTES {
+            return Err(wrong_format("it is shorter than a header"));
         }
-        let number = |at: usize| {
-            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        let read_u32 = |offset: usize| {
+            u32::from_le_bytes([
+                header[offset],
+                header[offset + 1],
+                header[offset + 2],
+                header[offset + 3],
+            ])
         };
-        if header[7] != MAGIC[7] || number(8) as usize != RECORD_BYTES {
+        if header[7] != MAGIC[7] || read_u32(8) as usize != RECORD_BYTES {
             return Err(TruthError::Version {
                 path: path.into(),
                 found: char::from(header[7]),
@@ -113,10 +118,10 @@ impl<R: Read> TruthFile<R> {
             file,
             path: path.into(),
             link: PrintableText::bytes(name.unwrap_or_default()).into(),
-            every: number(12).max(1),
-            at: HEADER_BYTES as u64,
+            every: read_u32(12).max(1),
+            offset: HEADER_BYTES as u64,
             cut_off: 0,
-            is_over: false,
+            is_finished: false,
         })
     }
 
@@ -138,19 +143,20 @@ impl<R: Read> TruthFile<R> {
 
     fn next_record(&mut self) -> Result<Option<Record>, TruthError> {
         let mut bytes = [0; RECORD_BYTES];
-        let read = fill(&mut self.file, &mut bytes).map_err(|source| TruthError::Unreadable {
-            path: self.path.clone(),
-            source,
-        })?;
-        if read < RECORD_BYTES {
-            self.cut_off = read;
+        let byte_count =
+            fill(&mut self.file, &mut bytes).map_err(|source| TruthError::Unreadable {
+                path: self.path.clone(),
+                source,
+            })?;
+        if byte_count < RECORD_BYTES {
+            self.cut_off = byte_count;
             return Ok(None);
         }
         let record = Record::decode(&bytes).ok_or_else(|| TruthError::Damaged {
             path: self.path.clone(),
-            at: self.at,
+            offset: self.offset,
         })?;
-        self.at += RECORD_BYTES as u64;
+        self.offset += RECORD_BYTES as u64;
         Ok(Some(record))
     }
 }
@@ -160,11 +166,11 @@ impl<R: Read> Iterator for TruthFile<R> {
 
     /// An error is returned once and ends the iteration.
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
+        if self.is_finished {
             return None;
         }
         let next = self.next_record().transpose();
-        self.is_over = !matches!(next, Some(Ok(_)));
+        self.is_finished = !matches!(next, Some(Ok(_)));
         next
     }
 }

@@ -83,7 +83,7 @@ pub enum Record {
 }
 
 /// The offset of each field of a packet in its record.
-mod at {
+mod offset {
     pub(super) const LENGTH: usize = 4;
     pub(super) const ARRIVAL: usize = 8;
     pub(super) const DUE: usize = 16;
@@ -98,20 +98,22 @@ mod at {
     pub(super) const FLIPPED: usize = 52;
 }
 
-const COPY: u8 = 1;
-const EARLY: u8 = 2;
-const FLIPPED: u8 = 4;
-const ON_A_PATH: u8 = 8;
+const FLAG_COPY: u8 = 1;
+const FLAG_EARLY: u8 = 2;
+const FLAG_FLIPPED: u8 = 4;
+const FLAG_PATH: u8 = 8;
 
 impl Record {
     pub(crate) fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
-        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        let mut write_at = |offset: usize, value: &[u8]| {
+            bytes[offset..offset + value.len()].copy_from_slice(value)
+        };
         match self {
             Self::Anchor { wall, raw } => {
-                put(0, &[KIND_ANCHOR]);
-                put(8, &wall.to_le_bytes());
-                put(16, &raw.to_le_bytes());
+                write_at(0, &[KIND_ANCHOR]);
+                write_at(8, &wall.to_le_bytes());
+                write_at(16, &raw.to_le_bytes());
             }
             Self::Step {
                 direction,
@@ -119,13 +121,13 @@ impl Record {
                 event,
                 at,
             } => {
-                put(0, &[KIND_STEP, *direction, *event as u8]);
-                put(4, &number.to_le_bytes());
-                put(8, &at.to_le_bytes());
+                write_at(0, &[KIND_STEP, *direction, *event as u8]);
+                write_at(4, &number.to_le_bytes());
+                write_at(8, &at.to_le_bytes());
             }
             Self::Cue { at } => {
-                put(0, &[KIND_CUE]);
-                put(8, &at.to_le_bytes());
+                write_at(0, &[KIND_CUE]);
+                write_at(8, &at.to_le_bytes());
             }
             Self::Packet {
                 passage,
@@ -141,23 +143,23 @@ impl Record {
                     identity,
                 } = passage;
                 let verdict = u8::try_from(verdict.index()).expect("fewer than 256 verdicts");
-                put(0, &[KIND_PACKET, *direction, verdict, identity.protocol]);
-                put(at::LENGTH, &length.to_le_bytes());
-                put(at::ARRIVAL, &arrival.to_le_bytes());
-                put(at::DUE, &due.to_le_bytes());
-                put(at::LEFT, &left.to_le_bytes());
-                put(at::HASH, &identity.hash.to_le_bytes());
-                put(at::TCP_SEQ, &identity.tcp_seq.to_le_bytes());
-                put(at::IP_ID, &identity.ip_id.to_le_bytes());
-                put(at::SOURCE_PORT, &identity.source_port.to_le_bytes());
-                put(
-                    at::DESTINATION_PORT,
+                write_at(0, &[KIND_PACKET, *direction, verdict, identity.protocol]);
+                write_at(offset::LENGTH, &length.to_le_bytes());
+                write_at(offset::ARRIVAL, &arrival.to_le_bytes());
+                write_at(offset::DUE, &due.to_le_bytes());
+                write_at(offset::LEFT, &left.to_le_bytes());
+                write_at(offset::HASH, &identity.hash.to_le_bytes());
+                write_at(offset::TCP_SEQ, &identity.tcp_seq.to_le_bytes());
+                write_at(offset::IP_ID, &identity.ip_id.to_le_bytes());
+                write_at(offset::SOURCE_PORT, &identity.source_port.to_le_bytes());
+                write_at(
+                    offset::DESTINATION_PORT,
                     &identity.destination_port.to_le_bytes(),
                 );
-                put(at::PATH, &[handling.path.unwrap_or_default()]);
-                put(at::FLAGS, &[handling.flags()]);
+                write_at(offset::PATH, &[handling.path.unwrap_or_default()]);
+                write_at(offset::FLAGS, &[handling.flags()]);
                 let flipped = handling.flipped.unwrap_or_default();
-                put(at::FLIPPED, &flipped.to_le_bytes());
+                write_at(offset::FLIPPED, &flipped.to_le_bytes());
             }
         }
         bytes
@@ -165,7 +167,7 @@ impl Record {
 
     /// The record in `bytes`; `None` if its kind, direction or verdict is unknown.
     pub(crate) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
-        let time = |at| i64::from_le_bytes(take(bytes, at));
+        let time = |offset| i64::from_le_bytes(read_array(bytes, offset));
         match bytes[0] {
             KIND_ANCHOR => Some(Self::Anchor {
                 wall: time(8),
@@ -174,21 +176,21 @@ impl Record {
             KIND_STEP if bytes[1] < 2 => Some(Self::Step {
                 direction: bytes[1],
                 event: *SCHEDULE_EVENTS.get(usize::from(bytes[2]))?,
-                number: u16::from_le_bytes(take(bytes, 4)),
+                number: u16::from_le_bytes(read_array(bytes, 4)),
                 at: time(8),
             }),
             KIND_CUE => Some(Self::Cue { at: time(8) }),
             KIND_PACKET if bytes[1] < 2 => Some(Self::Packet {
                 passage: PacketPassage {
                     direction: bytes[1],
-                    length: u32::from_le_bytes(take(bytes, at::LENGTH)),
-                    arrival: time(at::ARRIVAL),
+                    length: u32::from_le_bytes(read_array(bytes, offset::LENGTH)),
+                    arrival: time(offset::ARRIVAL),
                     identity: identity(bytes),
                 },
-                handling: PacketHandling::decode(bytes[at::FLAGS], bytes),
+                handling: PacketHandling::decode(bytes[offset::FLAGS], bytes),
                 verdict: *Verdict::ALL.get(usize::from(bytes[2]))?,
-                due: time(at::DUE),
-                left: time(at::LEFT),
+                due: time(offset::DUE),
+                left: time(offset::LEFT),
             }),
             _ => None,
         }
@@ -196,37 +198,39 @@ impl Record {
 }
 
 fn identity(bytes: &[u8; RECORD_BYTES]) -> Identity {
-    let short = |at| u16::from_le_bytes(take(bytes, at));
+    let read_u16 = |offset| u16::from_le_bytes(read_array(bytes, offset));
     Identity {
         protocol: bytes[3],
-        hash: u64::from_le_bytes(take(bytes, at::HASH)),
-        tcp_seq: u32::from_le_bytes(take(bytes, at::TCP_SEQ)),
-        ip_id: short(at::IP_ID),
-        source_port: short(at::SOURCE_PORT),
-        destination_port: short(at::DESTINATION_PORT),
+        hash: u64::from_le_bytes(read_array(bytes, offset::HASH)),
+        tcp_seq: u32::from_le_bytes(read_array(bytes, offset::TCP_SEQ)),
+        ip_id: read_u16(offset::IP_ID),
+        source_port: read_u16(offset::SOURCE_PORT),
+        destination_port: read_u16(offset::DESTINATION_PORT),
     }
 }
 
-fn take<const N: usize>(bytes: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
-    bytes[at..at + N].try_into().expect("N bytes were sliced")
+fn read_array<const N: usize>(bytes: &[u8; RECORD_BYTES], offset: usize) -> [u8; N] {
+    bytes[offset..offset + N]
+        .try_into()
+        .expect("N bytes were sliced")
 }
 
 impl PacketHandling {
     fn flags(self) -> u8 {
-        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
-        flag(self.path.is_some(), ON_A_PATH)
-            | flag(self.is_copy, COPY)
-            | flag(self.is_early, EARLY)
-            | flag(self.flipped.is_some(), FLIPPED)
+        let flag_if = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        flag_if(self.path.is_some(), FLAG_PATH)
+            | flag_if(self.is_copy, FLAG_COPY)
+            | flag_if(self.is_early, FLAG_EARLY)
+            | flag_if(self.flipped.is_some(), FLAG_FLIPPED)
     }
 
     fn decode(flags: u8, bytes: &[u8; RECORD_BYTES]) -> Self {
-        let bit = u16::from_le_bytes(take(bytes, at::FLIPPED));
+        let bit = u16::from_le_bytes(read_array(bytes, offset::FLIPPED));
         Self {
-            path: (flags & ON_A_PATH != 0).then_some(bytes[at::PATH]),
-            flipped: (flags & FLIPPED != 0).then_some(bit),
-            is_copy: flags & COPY != 0,
-            is_early: flags & EARLY != 0,
+            path: (flags & FLAG_PATH != 0).then_some(bytes[offset::PATH]),
+            flipped: (flags & FLAG_FLIPPED != 0).then_some(bit),
+            is_copy: flags & FLAG_COPY != 0,
+            is_early: flags & FLAG_EARLY != 0,
         }
     }
 }

@@ -34,7 +34,7 @@ fn packet(number: i64) -> Record {
     }
 }
 
-fn every(packets: u32) -> NonZeroU32 {
+fn one_in(packets: u32) -> NonZeroU32 {
     NonZeroU32::new(packets).expect("not zero")
 }
 
@@ -51,7 +51,7 @@ fn truth_records_are_read_as_written_up_to_a_truncated_one() {
     let path = folder.path().join("uplink.truth");
     let truth_thread = TruthThread::start().expect("a thread");
     let (recorder, writer) = truth_thread
-        .open(&path, "uplink", every(3))
+        .open(&path, "uplink", one_in(3))
         .expect("a file");
     let written_records: Vec<Record> = (0..4)
         .map(packet)
@@ -94,7 +94,7 @@ fn one_writer_keeps_the_records_of_links_separate() {
     let paths = [0, 1].map(|link| folder.path().join(format!("{link}.truth")));
     let opened = [0, 1].map(|link| {
         truth_thread
-            .open(&paths[link], "x", every(1))
+            .open(&paths[link], "x", one_in(1))
             .expect("a file")
     });
     for number in 0..10 {
@@ -120,22 +120,22 @@ fn alternating_packets_are_recorded_in_both_directions_and_equally_by_each_link(
     let truth_thread = TruthThread::start().expect("a thread");
     let links = [0, 1].map(|link| {
         let path = folder.path().join(format!("{link}.truth"));
-        truth_thread.open(&path, "x", every(4)).expect("a file").0
+        truth_thread.open(&path, "x", one_in(4)).expect("a file").0
     });
     let mut recorded_counts = [0; 2];
     for number in 0_u16..4_000 {
         let mut frame = [0; 64];
         frame[12..15].copy_from_slice(&[8, 0, 0x45]);
         frame[42..44].copy_from_slice(&number.to_be_bytes());
-        let before = Identity::of(&frame);
+        let original = Identity::from_frame(&frame);
         // A router on the way.
         frame[22] = 63;
         let [first, second] = &links;
         assert_eq!(
-            first.is_sampled(&before),
-            second.is_sampled(&Identity::of(&frame))
+            first.is_sampled(&original),
+            second.is_sampled(&Identity::from_frame(&frame))
         );
-        recorded_counts[usize::from(number % 2)] += u32::from(first.is_sampled(&before));
+        recorded_counts[usize::from(number % 2)] += u32::from(first.is_sampled(&original));
     }
     assert!(
         recorded_counts
@@ -146,23 +146,23 @@ fn alternating_packets_are_recorded_in_both_directions_and_equally_by_each_link(
 }
 
 #[test]
-fn another_file_is_refused() {
+fn a_file_of_another_format_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x");
     std::fs::write(&path, [0; 200]).expect("write");
     assert!(matches!(
         TruthFile::open(&path),
-        Err(TruthError::Strange { .. })
+        Err(TruthError::WrongFormat { .. })
     ));
 }
 
 #[test]
-fn a_file_of_the_first_version_is_refused_with_a_sentence() {
+fn a_file_of_version_1_is_refused_with_both_versions() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("old.truth");
-    let mut old = vec![0; 200];
-    old[..8].copy_from_slice(b"NEPHTRU1");
-    std::fs::write(&path, old).expect("write");
+    let mut header = vec![0; 200];
+    header[..8].copy_from_slice(b"NEPHTRU1");
+    std::fs::write(&path, header).expect("write");
     let error = TruthFile::open(&path).expect_err("old").to_string();
     assert!(
         error.contains("has version 1") && error.contains("reads version 2"),
@@ -171,7 +171,7 @@ fn a_file_of_the_first_version_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn a_router_does_not_change_an_identity_and_a_payload_does() {
+fn identity_depends_on_the_payload_but_not_on_what_routers_change() {
     let mut frame = vec![0; 14 + 60];
     frame[12] = 8;
     frame[14] = 0x45;
@@ -179,26 +179,26 @@ fn a_router_does_not_change_an_identity_and_a_payload_does() {
     frame[22] = 64;
     frame[23] = 6;
     frame[38..42].copy_from_slice(&[1, 2, 3, 4]);
-    let before = Identity::of(&frame);
+    let original = Identity::from_frame(&frame);
     assert_eq!(
-        (before.ip_id, before.protocol, before.tcp_seq),
+        (original.ip_id, original.protocol, original.tcp_seq),
         (0x1234, 6, 0x0102_0304)
     );
     frame[22] = 63;
     frame[24..26].copy_from_slice(&[5, 6]);
     frame[..12].fill(9);
-    assert_eq!(Identity::of(&frame), before);
+    assert_eq!(Identity::from_frame(&frame), original);
     frame[73] = 1;
-    assert_ne!(Identity::of(&frame), before);
+    assert_ne!(Identity::from_frame(&frame), original);
 }
 
 proptest! {
     #[test]
-    fn no_frame_and_no_record_makes_it_panic(
+    fn any_frame_and_any_record_bytes_are_accepted(
         frame in prop::collection::vec(any::<u8>(), 0..200),
         bytes in any::<([u8; 32], [u8; 24])>(),
     ) {
-        Identity::of(&frame);
+        Identity::from_frame(&frame);
         let mut record = [0; RECORD_BYTES];
         record[..32].copy_from_slice(&bytes.0);
         record[32..].copy_from_slice(&bytes.1);
@@ -219,6 +219,9 @@ fn a_packet_at_the_last_possible_time_is_counted() {
         passage.arrival = i64::MAX;
         handling.is_copy = false;
     }
-    let packets: u64 = flows_of([record]).values().map(FlowTruth::packets).sum();
+    let packets: u64 = evaluate_flows([record])
+        .values()
+        .map(FlowTruth::packets)
+        .sum();
     assert_eq!(packets, 1);
 }

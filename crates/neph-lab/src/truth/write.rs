@@ -68,7 +68,7 @@ impl TruthThread {
         let (sender, receiver) = sync_channel(QUEUE_CAPACITY);
         thread::Builder::new()
             .name("truth".to_owned())
-            .spawn(move || OpenFiles::default().serve(&receiver))?;
+            .spawn(move || OpenFiles::default().receive_and_write(&receiver))?;
         Ok(Self {
             sender,
             opened: Arc::default(),
@@ -94,8 +94,8 @@ impl TruthThread {
         writer.flush()?;
         let file = self.opened.fetch_add(1, Ordering::Relaxed);
         let sender = self.sender.clone();
-        let opens = WriterMessage::Open(file, link.to_owned(), writer);
-        sender.send(opens).map_err(|_| thread_ended())?;
+        let open_message = WriterMessage::Open(file, link.to_owned(), writer);
+        sender.send(open_message).map_err(|_| thread_ended())?;
         let recorder = Recorder {
             sender: sender.clone(),
             file,
@@ -126,9 +126,11 @@ impl TruthWriter {
     /// # Errors
     /// The first write that failed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let (report, receiver) = channel();
-        let closes = WriterMessage::Close(self.file, report);
-        self.sender.send(closes).map_err(|_| thread_ended())?;
+        let (outcome_sender, receiver) = channel();
+        let close_message = WriterMessage::Close(self.file, outcome_sender);
+        self.sender
+            .send(close_message)
+            .map_err(|_| thread_ended())?;
         receiver.recv().map_err(|_| thread_ended())?
     }
 }
@@ -150,7 +152,7 @@ struct OpenFile {
 }
 
 impl OpenFiles {
-    fn serve(mut self, receiver: &Receiver<WriterMessage>) {
+    fn receive_and_write(mut self, receiver: &Receiver<WriterMessage>) {
         let mut poll_interval = MIN_POLL_INTERVAL;
         loop {
             match receiver.try_recv() {
@@ -185,17 +187,17 @@ impl OpenFiles {
             }
             WriterMessage::Record(number, record) => {
                 if let Some(open_file) = self.0.get_mut(&number) {
-                    open_file.attempt(|file| file.write_all(&record.encode()));
+                    open_file.write_unless_failed(|file| file.write_all(&record.encode()));
                 }
             }
-            WriterMessage::Close(number, report) => {
+            WriterMessage::Close(number, outcome_sender) => {
                 let open_file = self.0.remove(&number);
                 let outcome = open_file.map_or(Ok(()), |mut open_file| {
                     open_file.flush();
                     open_file.outcome
                 });
                 // There is no receiver only if the engine's thread has ended.
-                let _ = report.send(outcome);
+                let _ = outcome_sender.send(outcome);
             }
         }
     }
@@ -203,13 +205,13 @@ impl OpenFiles {
 
 impl OpenFile {
     fn flush(&mut self) {
-        self.attempt(BufWriter::flush);
+        self.write_unless_failed(BufWriter::flush);
     }
 
     /// Writes, unless an earlier write failed: a file with a hole would be wrong.
-    fn attempt(&mut self, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+    fn write_unless_failed(&mut self, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
         if self.outcome.is_ok() {
-            self.outcome = work(&mut self.file);
+            self.outcome = write(&mut self.file);
             if let Err(error) = &self.outcome {
                 tracing::warn!(
                     "what link {} did is not recorded any further: {error}",

@@ -25,10 +25,10 @@ pub struct LinkCheck {
     /// Packets lost out of those sent.
     pub loss: LossCheck,
     /// The output rate of a stream; `None` without a requested rate, or above the maximum rate of this host.
-    pub rate: Option<Check<BitRate>>,
+    pub rate: Option<QuantityCheck<BitRate>>,
     /// The queue that a stream filled; `None` without a requested rate, or if the queue cannot be filled and
     /// drained in time.
-    pub queue: Option<Check<ByteSize>>,
+    pub queue: Option<QuantityCheck<ByteSize>>,
     /// Packets that the link counted as late meanwhile; `None` if it does not count.
     pub late: Option<Lateness>,
 }
@@ -39,22 +39,22 @@ pub struct Lateness {
     /// Packets that departed later than [`crate::tolerance`] after their due time.
     pub late: u64,
     /// The number of all packets.
-    pub carried: u64,
+    pub total_packets: u64,
     /// Packets that it lost without being configured to.
-    pub broken: u64,
+    pub unexpected_losses: u64,
 }
 
 impl Lateness {
     /// Whether at most 1 % of the packets were late, and none lost without being configured to.
     pub const fn is_ok(self) -> bool {
-        self.late * LATE_SHARE <= self.carried && self.broken == 0
+        self.late * LATE_SHARE <= self.total_packets && self.unexpected_losses == 0
     }
 
     pub(super) fn between(before: DirectionCount, after: DirectionCount) -> Self {
         Self {
             late: after.late - before.late,
-            carried: after.delivered - before.delivered,
-            broken: after.broken() - before.broken(),
+            total_packets: after.delivered - before.delivered,
+            unexpected_losses: after.broken() - before.broken(),
         }
     }
 }
@@ -62,10 +62,10 @@ impl Lateness {
 impl LinkCheck {
     /// Whether all measured values are within tolerance.
     pub fn is_ok(&self) -> bool {
-        self.delay.ok
-            && self.loss.ok
-            && self.rate.is_none_or(|rate| rate.ok)
-            && self.queue.is_none_or(|queue| queue.ok)
+        self.delay.is_ok
+            && self.loss.is_ok
+            && self.rate.is_none_or(|rate| rate.is_ok)
+            && self.queue.is_none_or(|queue| queue.is_ok)
     }
 
     /// Whether the link counted so many late packets that an experiment on it would be flagged. The host is
@@ -77,13 +77,13 @@ impl LinkCheck {
 
 /// A quantity as requested and as measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check<T> {
+pub struct QuantityCheck<T> {
     /// The value in the topology.
     pub expected: T,
     /// The measured value.
     pub measured: T,
     /// Whether they agree within the tolerance.
-    pub ok: bool,
+    pub is_ok: bool,
 }
 
 /// A path of one direction of a link that was not measured.
@@ -109,5 +109,5 @@ pub struct Verified {
     /// Each direction and path that was measured completely.
     pub checks: Vec<LinkCheck>,
     /// Paths that no flow of the verification used: they have no flows, or none of UDP.
-    pub not_met: Vec<UnmeasuredPath>,
+    pub unmeasured_paths: Vec<UnmeasuredPath>,
 }

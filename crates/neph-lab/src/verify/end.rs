@@ -16,14 +16,14 @@ use crate::links::mac_bytes;
 /// Bytes of a small packet's frame, Ethernet header included.
 pub(super) const PROBE_BYTES: u32 = 64;
 /// Blocks of the capture ring: 8 MiB, 4096 frames.
-const TAP_BLOCKS: usize = (8 << 20) / BLOCK_BYTES;
+const CAPTURE_BLOCKS: usize = (8 << 20) / BLOCK_BYTES;
 /// The offset of the mark in a packet of the verification: behind Ethernet, IPv4 and UDP headers.
-const MARK_AT: usize = 42;
+const MARK_OFFSET: usize = 42;
 const MARK: [u8; 6] = *b"nephv2";
 /// Bytes of side and number, which follow the mark three times, so that a flipped bit does not count as a
 /// loss.
-const COPY: usize = 5;
-const MARKED: usize = MARK.len() + 3 * COPY;
+const MARK_COPY_BYTES: usize = 5;
+const MARK_BYTES: usize = MARK.len() + 3 * MARK_COPY_BYTES;
 
 /// A packet of the verification that was observed.
 #[derive(Clone, Copy, Debug)]
@@ -33,29 +33,29 @@ pub(super) struct ObservedPacket {
     /// Its number.
     pub(super) number: u32,
     /// Kernel timestamp: wall-clock nanoseconds.
-    pub(super) stamp: i64,
+    pub(super) timestamp: i64,
 }
 
 /// The source of departure timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum DepartureSource {
     /// The kernel's, at the interface.
-    Seen,
+    Kernel,
     /// The sender's, just before sending. netem works on this interface, and the kernel shows packets only
     /// behind it. Observed with tbf: four frames sent at once had timestamps 0, 114, 196 and 235 ms later.
-    Sent,
+    Sender,
 }
 
 /// One end of a link.
 #[derive(Debug)]
 pub(super) struct End {
     departure_source: DepartureSource,
-    tap: PacketRing,
-    sender: PacketRing,
+    capture_ring: PacketRing,
+    send_ring: PacketRing,
     /// Accepts the packets, so that the kernel sends no unreachable messages; never read.
     sink: UdpSocket,
     side: u8,
-    header: [u8; MARK_AT],
+    header: [u8; MARK_OFFSET],
 }
 
 impl End {
@@ -64,23 +64,26 @@ impl End {
         let link = &lab.topology().links[number];
         let [a, b] = [link.a, link.b].map(|index| &lab.topology().sites[index]);
         let open_end = |side: u8, site: &str, address: Ipv4Addr| -> Result<Self, LabError> {
-            let ns = lab.namespace(site)?;
-            netns::with_namespace(&ns, || Self::open(&link.name, side, address))?
+            let namespace = lab.namespace(site)?;
+            netns::with_namespace(&namespace, || Self::open(&link.name, side, address))?
         };
         let mut ends = [
             open_end(0, &a.name, a.v4.address)?,
             open_end(1, &b.name, b.v4.address)?,
         ];
         let ports = [ends[0].port(), ends[1].port()];
-        for (end, (from, to)) in ends.iter_mut().zip([(0_u8, 1_u8), (1, 0)]) {
-            let macs = [mac_bytes(number, from), mac_bytes(number, to)];
-            let sites = [a.v4.address, b.v4.address];
-            let addresses = [sites[usize::from(from)], sites[usize::from(to)]];
-            end.header = header(macs, addresses, ports[usize::from(to)]);
+        for (end, (sender, receiver)) in ends.iter_mut().zip([(0_u8, 1_u8), (1, 0)]) {
+            let macs = [mac_bytes(number, sender), mac_bytes(number, receiver)];
+            let site_addresses = [a.v4.address, b.v4.address];
+            let addresses = [
+                site_addresses[usize::from(sender)],
+                site_addresses[usize::from(receiver)],
+            ];
+            end.header = frame_header(macs, addresses, ports[usize::from(receiver)]);
         }
         if lab.counters(number).is_none() {
             for end in &mut ends {
-                end.departure_source = DepartureSource::Sent;
+                end.departure_source = DepartureSource::Sender;
             }
         }
         Ok(ends)
@@ -99,19 +102,19 @@ impl End {
                 source,
             }
         })?;
-        let (tap, sender) = (ring(TAP_BLOCKS)?, ring(1)?);
+        let (capture_ring, send_ring) = (ring(CAPTURE_BLOCKS)?, ring(1)?);
         Ok(Self {
-            departure_source: DepartureSource::Seen,
-            tap,
-            sender,
+            departure_source: DepartureSource::Kernel,
+            capture_ring,
+            send_ring,
             sink,
             side,
-            header: [0; MARK_AT],
+            header: [0; MARK_OFFSET],
         })
     }
 
     /// Sets the source port; returns the flow as a link identifies it.
-    pub(super) fn send_from(&mut self, port: u16) -> Option<Flow> {
+    pub(super) fn set_source_port(&mut self, port: u16) -> Option<Flow> {
         self.header[34..36].copy_from_slice(&port.to_be_bytes());
         flow_of_frame(&self.header)
     }
@@ -124,43 +127,44 @@ impl End {
     /// it, and if the kernel had room for the packet.
     pub(super) fn send(&self, number: u32, bytes: u32) -> Option<i64> {
         let mut frame = [0; 1514];
-        frame[..MARK_AT].copy_from_slice(&self.header);
+        frame[..MARK_OFFSET].copy_from_slice(&self.header);
         let length = u16::try_from(bytes.clamp(PROBE_BYTES, 1514)).expect("at most 1514");
         frame[16..18].copy_from_slice(&(length - 14).to_be_bytes());
         frame[38..40].copy_from_slice(&(length - 34).to_be_bytes());
         let checksum = checksum(&frame[14..34]);
         frame[24..26].copy_from_slice(&checksum.to_be_bytes());
-        frame[MARK_AT..MARK_AT + MARKED].copy_from_slice(&mark_bytes(self.side, number));
-        let now = (self.departure_source == DepartureSource::Sent).then(|| clock::pair().wall.0);
-        let sent = self.sender.send(&frame[..usize::from(length)]);
+        frame[MARK_OFFSET..MARK_OFFSET + MARK_BYTES]
+            .copy_from_slice(&mark_bytes(self.side, number));
+        let now = (self.departure_source == DepartureSource::Sender).then(|| clock::pair().wall.0);
+        let sent = self.send_ring.send(&frame[..usize::from(length)]);
         now.filter(|_| sent.is_ok())
     }
 
     /// The next packet of the verification at this end, sent or received; `None` for now.
     pub(super) fn next_observed(&mut self) -> Option<ObservedPacket> {
         loop {
-            let frame = self.tap.next_frame()?;
-            let bytes = frame.bytes().get(MARK_AT..MARK_AT + MARKED);
+            let frame = self.capture_ring.next_frame()?;
+            let bytes = frame.bytes().get(MARK_OFFSET..MARK_OFFSET + MARK_BYTES);
             let Some((side, number)) = bytes.and_then(read_mark) else {
                 continue;
             };
-            if side == self.side && self.departure_source == DepartureSource::Sent {
+            if side == self.side && self.departure_source == DepartureSource::Sender {
                 continue;
             }
             return Some(ObservedPacket {
                 is_own: side == self.side,
                 number,
-                stamp: frame.stamp(),
+                timestamp: frame.stamp(),
             });
         }
     }
 }
 
 /// The mark of a packet of the verification.
-fn mark_bytes(side: u8, number: u32) -> [u8; MARKED] {
-    let mut bytes = [0; MARKED];
+fn mark_bytes(side: u8, number: u32) -> [u8; MARK_BYTES] {
+    let mut bytes = [0; MARK_BYTES];
     bytes[..MARK.len()].copy_from_slice(&MARK);
-    for copy in bytes[MARK.len()..].chunks_exact_mut(COPY) {
+    for copy in bytes[MARK.len()..].chunks_exact_mut(MARK_COPY_BYTES) {
         copy[0] = side;
         copy[1..].copy_from_slice(&number.to_be_bytes());
     }
@@ -170,15 +174,15 @@ fn mark_bytes(side: u8, number: u32) -> [u8; MARKED] {
 /// Side and number of a packet of the verification, with at most one flipped bit.
 fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
     let (mark, copies) = bytes.split_at(MARK.len());
-    let wrong: u32 = mark
+    let flipped_bits: u32 = mark
         .iter()
         .zip(MARK)
         .map(|(byte, expected)| (byte ^ expected).count_ones())
         .sum();
-    if wrong > 1 {
+    if flipped_bits > 1 {
         return None;
     }
-    let copies: Vec<&[u8]> = copies.chunks_exact(COPY).collect();
+    let copies: Vec<&[u8]> = copies.chunks_exact(MARK_COPY_BYTES).collect();
     let repeated_copy = copies
         .iter()
         .find(|copy| copies.iter().filter(|other| other == copy).count() > 1)?;
@@ -189,8 +193,8 @@ fn read_mark(bytes: &[u8]) -> Option<(u8, u32)> {
 }
 
 /// Everything before the payload, without lengths and IPv4 checksum. The UDP checksum is zero: none.
-fn header(macs: [[u8; 6]; 2], addresses: [Ipv4Addr; 2], port: u16) -> [u8; MARK_AT] {
-    let mut header = [0; MARK_AT];
+fn frame_header(macs: [[u8; 6]; 2], addresses: [Ipv4Addr; 2], port: u16) -> [u8; MARK_OFFSET] {
+    let mut header = [0; MARK_OFFSET];
     header[..6].copy_from_slice(&macs[1]);
     header[6..12].copy_from_slice(&macs[0]);
     header[12] = 0x08;
@@ -222,12 +226,12 @@ mod tests {
     fn a_marked_packet_is_recognised_with_any_single_bit_flipped() {
         let bytes = mark_bytes(1, 0x0102_0304);
         assert_eq!(read_mark(&bytes), Some((1, 0x0102_0304)));
-        for bit in 0..MARKED * 8 {
+        for bit in 0..MARK_BYTES * 8 {
             let mut flipped = bytes;
             flipped[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read_mark(&flipped), Some((1, 0x0102_0304)), "bit {bit}");
         }
-        assert_eq!(read_mark(&[0; MARKED]), None);
+        assert_eq!(read_mark(&[0; MARK_BYTES]), None);
         let mut damaged = bytes;
         damaged[0] ^= 3;
         assert_eq!(read_mark(&damaged), None);
@@ -235,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_checksum_of_a_header_with_its_checksum_is_zero() {
-        let mut bytes = header(
+        let mut bytes = frame_header(
             [[1; 6], [2; 6]],
             [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST],
             9,

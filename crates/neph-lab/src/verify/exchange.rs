@@ -1,6 +1,6 @@
 //! Packets over a link, with the timestamps at both ends.
 //!
-//! Owns the schedules: a trickle of small packets with intervals that avoid waiting, and a stream of
+//! Owns the schedules: small packets (probes) with intervals that avoid waiting, and a stream of
 //! full-size packets that fills a queue and keeps it full.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,11 @@ use super::end::{End, PROBE_BYTES};
 use super::max_delay;
 use crate::gate::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES, Shape, Wire, transmission_time};
 
-/// Duration of a trickle without and with jitter: a distribution needs more packets.
-const TRICKLE: Span = Span::from_millis(600);
-const JITTER_TRICKLE: Span = Span::from_secs(2);
-/// Maximum interval of a trickle.
-const MAX_TRICKLE_INTERVAL: Span = Span::from_millis(10);
+/// Duration of probing without and with jitter: a distribution needs more packets.
+const PROBING: Span = Span::from_millis(600);
+const JITTER_PROBING: Span = Span::from_secs(2);
+/// Maximum interval of probes.
+const MAX_PROBE_INTERVAL: Span = Span::from_millis(10);
 /// Duration of a stream after its queue is full, and minimum number of frames.
 const STREAM_DURATION: Span = Span::from_millis(150);
 const MIN_FRAMES: i64 = 60;
@@ -38,12 +38,12 @@ const MAX_FRAMES_BETWEEN_READS: i64 = 16;
 
 /// Additional time to wait for packets beyond the link's delay, and the early stop.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience<'s> {
-    pub(super) span: Span,
+pub(super) struct WaitLimit<'s> {
+    pub(super) extra_wait: Span,
     pub(super) stop: &'s AtomicBool,
 }
 
-impl Patience<'_> {
+impl WaitLimit<'_> {
     /// Whether waiting is over.
     pub(super) fn is_over(self) -> bool {
         self.stop.load(Ordering::Relaxed)
@@ -85,27 +85,27 @@ pub(super) struct Stream {
     /// Bytes of each frame.
     pub(super) bytes: u32,
     /// Whether all packets that found room arrived in time.
-    pub(super) drained: bool,
+    pub(super) is_drained: bool,
 }
 
 /// Small packets in both directions at once; denser with loss, sparser if jitter would make them wait for
 /// each other.
-pub(super) fn trickle(
+pub(super) fn exchange_probes(
     ends: &mut [End; 2],
     shapes: [&Shape; 2],
     wires: [&Wire; 2],
-    patience: Patience<'_>,
+    wait_limit: WaitLimit<'_>,
 ) -> [Vec<PacketTimes>; 2] {
-    let (gap, count) = small_packets(shapes, wires);
+    let (interval, count) = probe_schedule(shapes, wires);
     let mut observed = [
         vec![PacketTimes::default(); count],
         vec![PacketTimes::default(); count],
     ];
     let start = clock::raw().0;
     for (_, number) in (0..count).zip(0_u32..) {
-        let due = start + gap.times(i64::from(number)).nanos();
-        patience.sleep_until(due);
-        if patience.is_over() {
+        let due = start + interval.times(i64::from(number)).nanos();
+        wait_limit.sleep_until(due);
+        if wait_limit.is_over() {
             return observed;
         }
         for (end, observed) in ends.iter().zip(&mut observed) {
@@ -115,83 +115,85 @@ pub(super) fn trickle(
     }
     let longest_delay = wires.map(max_delay).into_iter().max().unwrap_or_default();
     // On a slow link the transmission of the last packet exceeds all other waits.
-    let transmission = slowest(shapes).unwrap_or_default().times(2);
-    let deadline = clock::raw().0 + (longest_delay + transmission + patience.span).nanos();
-    while clock::raw().0 < deadline && !have_all_arrived(&observed) && !patience.is_over() {
+    let transmission = probe_transmission_time(shapes).unwrap_or_default().times(2);
+    let deadline = clock::raw().0 + (longest_delay + transmission + wait_limit.extra_wait).nanos();
+    while clock::raw().0 < deadline && !have_all_arrived(&observed) && !wait_limit.is_over() {
         clock::sleep_until(RawNanos(clock::raw().0 + 1_000_000), Spin::NONE);
         read_observed(ends, &mut observed);
     }
     observed
 }
 
-/// Interval and number of the packets of a trickle.
-fn small_packets(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
-    let gap = gap(shapes, wires);
-    let mut deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
-    let has_jitter = deviations.any(|deviation| deviation > Span::ZERO);
-    let duration = if has_jitter { JITTER_TRICKLE } else { TRICKLE };
-    let count = usize::try_from(duration.nanos() / gap.nanos()).expect("positive");
-    (gap, count.max(4))
+/// Interval and number of probes.
+fn probe_schedule(shapes: [&Shape; 2], wires: [&Wire; 2]) -> (Span, usize) {
+    let interval = probe_interval(shapes, wires);
+    let has_jitter = wires
+        .iter()
+        .any(|wire| wire.jitter.max_deviation() > Span::ZERO);
+    let duration = if has_jitter { JITTER_PROBING } else { PROBING };
+    let count = usize::try_from(duration.nanos() / interval.nanos()).expect("positive");
+    (interval, count.max(4))
 }
 
-/// Duration of a trickle, including its last packet's arrival.
-pub(super) fn trickle_duration(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
-    let (gap, count) = small_packets(shapes, wires);
+/// Duration of probing, including the arrival of the last probe.
+pub(super) fn probing_duration(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
+    let (interval, count) = probe_schedule(shapes, wires);
     let longest_delay = wires.map(max_delay).into_iter().max().unwrap_or_default();
-    gap.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest_delay
+    interval.times(i64::try_from(count).unwrap_or(i64::MAX)) + longest_delay
 }
 
 /// Transmission time of a small packet in the slower direction.
-fn slowest(shapes: [&Shape; 2]) -> Option<Span> {
+fn probe_transmission_time(shapes: [&Shape; 2]) -> Option<Span> {
     let rates = shapes.iter().filter_map(|shape| shape.rate);
     rates.map(|rate| transmission_time(PROBE_BYTES, rate)).max()
 }
 
-fn gap(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
+fn probe_interval(shapes: [&Shape; 2], wires: [&Wire; 2]) -> Span {
     let has_loss = wires.iter().any(|wire| wire.loss.fraction() > 0.0);
     let min = Span::from_micros(if has_loss { 250 } else { 1_000 });
     // A delayed packet must have departed before the next one arrives.
-    let transmitted = slowest(shapes).map(|sent| sent.times(4));
-    let deviations = wires.iter().map(|wire| wire.jitter.max_deviation());
-    let jitter_gaps = deviations.map(|span| span.times(2).min(MAX_TRICKLE_INTERVAL));
-    let longest = transmitted.into_iter().chain(jitter_gaps).max();
+    let transmission = probe_transmission_time(shapes).map(|time| time.times(4));
+    let jitter_intervals = wires
+        .iter()
+        .map(|wire| wire.jitter.max_deviation().times(2).min(MAX_PROBE_INTERVAL));
+    let longest = transmission.into_iter().chain(jitter_intervals).max();
     longest.unwrap_or_default().max(min)
 }
 
-/// The frames of a stream.
-struct Frames {
+/// The size, times and number of the frames of a stream.
+struct StreamSchedule {
     /// Bytes of each.
     bytes: u32,
     /// Transmission time of one frame.
-    frame: Span,
+    frame_time: Span,
     /// Nanoseconds between two frames.
-    gap: i64,
+    interval: i64,
     /// Number of frames that are sent at once.
     burst: i64,
     /// Number of all frames.
     count: i64,
 }
 
-impl Frames {
+impl StreamSchedule {
     /// `None` without a requested rate, or if the minimum number of frames exceeds the duration of a stream.
-    fn of(shape: &Shape) -> Option<Self> {
+    fn from_shape(shape: &Shape) -> Option<Self> {
         let rate = shape.rate?;
         let bytes = shape.mtu.map_or(FULL_FRAME_BYTES, |mtu| {
             (mtu + ETHERNET_HEADER_BYTES).clamp(PROBE_BYTES, FULL_FRAME_BYTES)
         });
-        let frame = transmission_time(bytes, rate);
-        let gap = (frame.nanos() * STREAM_RATE_RATIO.1 / STREAM_RATE_RATIO.0).max(1);
-        if frame.times(MIN_REPORTED_FRAMES) > MAX_STREAM_DURATION {
+        let frame_time = transmission_time(bytes, rate);
+        let interval = (frame_time.nanos() * STREAM_RATE_RATIO.1 / STREAM_RATE_RATIO.0).max(1);
+        if frame_time.times(MIN_REPORTED_FRAMES) > MAX_STREAM_DURATION {
             return None;
         }
-        let room =
+        let queue_frames =
             i64::try_from(shape.queue.bytes_of(bytes).0 / u64::from(bytes)).unwrap_or(MAX_PACKETS);
         // Fills the queue at once, then keeps it full. A queue that would not drain in time is not filled:
         // its content would delay the next measurement.
-        let burst = if frame.times(room) > MAX_DRAIN_TIME {
+        let burst = if frame_time.times(queue_frames) > MAX_DRAIN_TIME {
             0
         } else {
-            (room * 11 / 10).min(MAX_PACKETS / 2)
+            (queue_frames * 11 / 10).min(MAX_PACKETS / 2)
         };
         let has_loss = shape.wires().any(|wire| wire.loss.fraction() > 0.0);
         let min_frames = if has_loss {
@@ -199,14 +201,14 @@ impl Frames {
         } else {
             MIN_FRAMES
         };
-        let steady_count =
-            (STREAM_DURATION.nanos() / gap).max(min_frames.min(MAX_STREAM_DURATION.nanos() / gap));
+        let steady_count = (STREAM_DURATION.nanos() / interval)
+            .max(min_frames.min(MAX_STREAM_DURATION.nanos() / interval));
         // A queue that a fast link drains meanwhile is filled by later frames.
         let count = burst + steady_count.min(MAX_PACKETS - burst);
         Some(Self {
             bytes,
-            frame,
-            gap,
+            frame_time,
+            interval,
             burst,
             count,
         })
@@ -215,45 +217,45 @@ impl Frames {
 
 /// Whether a stream can measure the rate.
 pub(super) fn can_stream(shape: &Shape) -> bool {
-    Frames::of(shape).is_some()
+    StreamSchedule::from_shape(shape).is_some()
 }
 
 /// Maximum duration of a stream until all packets have arrived.
-pub(super) fn stream_duration(shape: &Shape, wire: &Wire, patience: Span) -> Span {
-    Frames::of(shape).map_or(Span::ZERO, |frames| {
+pub(super) fn stream_duration(shape: &Shape, wire: &Wire, extra_wait: Span) -> Span {
+    StreamSchedule::from_shape(shape).map_or(Span::ZERO, |schedule| {
         // A sender needs time for each frame, on a link of any speed.
-        let sending = Span::from_secs(1).nanos() * frames.count / MAX_PACKETS;
-        let transmission = frames
-            .frame
-            .times(frames.count)
+        let sending = Span::from_secs(1).nanos() * schedule.count / MAX_PACKETS;
+        let transmission = schedule
+            .frame_time
+            .times(schedule.count)
             .max(Span::from_nanos(sending));
-        let silence = frames.frame.times(4) + max_delay(wire) + patience;
-        transmission + max_delay(wire) + silence.min(max_delay(wire) + MAX_DRAIN_TIME)
+        let idle_timeout = schedule.frame_time.times(4) + max_delay(wire) + extra_wait;
+        transmission + max_delay(wire) + idle_timeout.min(max_delay(wire) + MAX_DRAIN_TIME)
     })
 }
 
 /// Full-size frames from one side with a requested rate, faster than it, so that they queue.
-pub(super) fn stream(
+pub(super) fn send_stream(
     ends: &mut [End; 2],
     side: usize,
     shape: &Shape,
     wire: &Wire,
-    patience: Patience<'_>,
+    wait_limit: WaitLimit<'_>,
 ) -> Option<Stream> {
-    let Frames {
+    let StreamSchedule {
         bytes,
-        frame,
-        gap,
+        frame_time,
+        interval,
         burst,
         count,
-    } = Frames::of(shape)?;
+    } = StreamSchedule::from_shape(shape)?;
     let mut observed: [Vec<PacketTimes>; 2] = Default::default();
     observed[side] = vec![PacketTimes::default(); usize::try_from(count).expect("positive")];
     let start = clock::raw().0;
     let mut next_number = 0;
-    while next_number < count && !patience.is_over() {
+    while next_number < count && !wait_limit.is_over() {
         let now = clock::raw().0;
-        let due = (burst + (now - start) / gap).min(count);
+        let due = (burst + (now - start) / interval).min(count);
         let until = due.min(next_number + MAX_FRAMES_BETWEEN_READS);
         for number in next_number..until {
             let number = u32::try_from(number).expect("at most MAX_PACKETS");
@@ -262,31 +264,31 @@ pub(super) fn stream(
         next_number = until;
         read_observed(ends, &mut observed);
         if next_number == due && next_number < count {
-            patience.sleep_until(start + (next_number - burst + 1) * gap);
+            wait_limit.sleep_until(start + (next_number - burst + 1) * interval);
         }
     }
-    let drained = drain(ends, &mut observed, wire, frame, patience);
+    let is_drained = wait_until_drained(ends, &mut observed, wire, frame_time, wait_limit);
     Some(Stream {
         packet_times: std::mem::take(&mut observed[side]),
         bytes,
-        drained,
+        is_drained,
     })
 }
 
 /// Waits until arrivals stop: for longer than the interval of a stream's frames.
-fn drain(
+fn wait_until_drained(
     ends: &mut [End; 2],
     observed: &mut [Vec<PacketTimes>; 2],
     wire: &Wire,
-    frame: Span,
-    patience: Patience<'_>,
+    frame_time: Span,
+    wait_limit: WaitLimit<'_>,
 ) -> bool {
-    let silence = (frame.times(4) + max_delay(wire) + patience.span).nanos();
+    let idle_timeout = (frame_time.times(4) + max_delay(wire) + wait_limit.extra_wait).nanos();
     let deadline = clock::raw().0 + (max_delay(wire) + MAX_DRAIN_TIME).nanos();
     let mut last_arrival = clock::raw().0;
     while clock::raw().0 < deadline
-        && clock::raw().0 - last_arrival < silence
-        && !patience.is_over()
+        && clock::raw().0 - last_arrival < idle_timeout
+        && !wait_limit.is_over()
     {
         if read_observed(ends, observed) {
             last_arrival = clock::raw().0;
@@ -312,8 +314,8 @@ fn read_observed(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> b
     for (side, end) in ends.iter_mut().enumerate() {
         while let Some(packet) = end.next_observed() {
             has_new = true;
-            let from = if packet.is_own { side } else { 1 - side };
-            let Some(times) = observed[from].get_mut(packet.number as usize) else {
+            let sender = if packet.is_own { side } else { 1 - side };
+            let Some(times) = observed[sender].get_mut(packet.number as usize) else {
                 continue;
             };
             let time = if packet.is_own {
@@ -321,7 +323,7 @@ fn read_observed(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> b
             } else {
                 &mut times.arrival
             };
-            *time = Some(packet.stamp);
+            *time = Some(packet.timestamp);
         }
     }
     has_new
@@ -352,24 +354,24 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_filled_only_where_it_drains_before_the_next_measurement() {
-        let burst = |shape: &Shape| Frames::of(shape).expect("frames").burst;
+    fn a_queue_is_filled_only_if_it_drains_before_the_next_measurement() {
+        let burst = |shape: &Shape| StreamSchedule::from_shape(shape).expect("frames").burst;
         // 0.7 s to drain, and 21 s.
         assert_eq!(burst(&shape(3_000_000, 262_144)), 190);
         let slow = shape(100_000, 262_144);
         assert_eq!(burst(&slow), 0);
         // Sent 1.3 times as fast as the link for 3 s: the queue then drains.
-        let frames = Frames::of(&slow).expect("frames");
-        let undrained =
-            frames.frame.times(frames.count) - Span::from_nanos(frames.gap * frames.count);
+        let schedule = StreamSchedule::from_shape(&slow).expect("frames");
+        let undrained = schedule.frame_time.times(schedule.count)
+            - Span::from_nanos(schedule.interval * schedule.count);
         assert!(undrained < MAX_DRAIN_TIME, "{undrained}");
     }
 
     #[test]
-    fn the_slowest_rate_takes_some_seconds() {
+    fn probing_at_the_lowest_rate_takes_some_seconds() {
         let slow = shape(1_000, 262_144);
         let wire = Wire::default();
-        let duration = trickle_duration([&slow, &slow], [&wire, &wire]);
+        let duration = probing_duration([&slow, &slow], [&wire, &wire]);
         assert!(
             duration > Span::from_secs(8) && duration < Span::from_secs(9),
             "{duration}"
@@ -378,10 +380,10 @@ mod tests {
     }
 
     #[test]
-    fn waiting_ends_when_it_is_stopped() {
+    fn waiting_ends_early_when_stopped() {
         let stop = AtomicBool::new(false);
-        let patience = Patience {
-            span: Span::ZERO,
+        let wait_limit = WaitLimit {
+            extra_wait: Span::ZERO,
             stop: &stop,
         };
         let before = clock::raw().0;
@@ -390,7 +392,7 @@ mod tests {
                 clock::nap(std::time::Duration::from_millis(50));
                 stop.store(true, Ordering::Relaxed);
             });
-            patience.sleep_until(before + Span::from_secs(60).nanos());
+            wait_limit.sleep_until(before + Span::from_secs(60).nanos());
         });
         let slept = Span::from_nanos(clock::raw().0 - before);
         assert!(slept > Span::from_millis(40) && slept < Span::from_secs(5));

@@ -17,11 +17,11 @@ pub struct LossCheck {
     /// The 99 % interval (Wilson) of the share of losses; wider for burst losses.
     pub interval: (f64, f64),
     /// Whether the interval contains the requested share; without one, whether no packet was lost.
-    pub ok: bool,
+    pub is_ok: bool,
 }
 
 /// Checks the packets that did not arrive.
-pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> LossCheck {
+pub(super) fn check(packets: &[PacketTimes], requested_link: &RequestedLink<'_>) -> LossCheck {
     let count = |predicate: fn(&PacketTimes) -> bool| {
         u32::try_from(packets.iter().filter(|times| predicate(times)).count()).unwrap_or(u32::MAX)
     };
@@ -32,8 +32,11 @@ pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> Loss
         .iter()
         .filter_map(|packet_times| packet_times.departure)
         .collect();
-    let expected = course.loss(&departures, PROBE_BYTES);
-    let interval = wilson(share, f64::from(sent) / excess(&course.wire().loss));
+    let expected = requested_link.loss(&departures, PROBE_BYTES);
+    let interval = wilson(
+        share,
+        f64::from(sent) / variance_inflation(&requested_link.wire().loss),
+    );
     let ok = if expected > 0.0 {
         (interval.0..=interval.1).contains(&expected)
     } else {
@@ -44,26 +47,27 @@ pub(super) fn check(packets: &[PacketTimes], course: &RequestedLink<'_>) -> Loss
         sent,
         lost,
         interval,
-        ok: ok && sent > 0,
+        is_ok: ok && sent > 0,
     }
 }
 
 /// Ratio of the variance of the share of losses to that of independent losses. In the model of Gilbert and
 /// Elliott the losses of two packets k apart have the correlation c (1 - p - r)^k. c is the part of the
 /// variance that the state explains. Summed over all k.
-pub(super) fn excess(loss: &Loss) -> f64 {
+pub(super) fn variance_inflation(loss: &Loss) -> f64 {
     let Loss::GilbertElliott(model) = loss else {
         return 1.0;
     };
-    let (share, bad) = (model.stationary_loss(), model.bad_share());
-    let memory = 1.0 - model.to_bad.fraction() - model.to_good.fraction();
-    let step = model.loss_bad.fraction() - model.loss_good.fraction();
+    let (share, bad_share) = (model.stationary_loss(), model.bad_share());
+    let correlation = 1.0 - model.to_bad.fraction() - model.to_good.fraction();
+    let loss_difference = model.loss_bad.fraction() - model.loss_good.fraction();
     let variance = share * (1.0 - share);
-    if variance <= 0.0 || memory >= 1.0 {
+    if variance <= 0.0 || correlation >= 1.0 {
         return 1.0;
     }
-    let explained = bad * (1.0 - bad) * step * step / variance;
-    (1.0 + 2.0 * explained * memory / (1.0 - memory)).max(1.0)
+    let explained_share =
+        bad_share * (1.0 - bad_share) * loss_difference * loss_difference / variance;
+    (1.0 + 2.0 * explained_share * correlation / (1.0 - correlation)).max(1.0)
 }
 
 /// Wilson's score interval (1927) at 99 %.
@@ -89,7 +93,7 @@ mod tests {
     use crate::gate::{GilbertElliott, Shape, Share};
 
     #[test]
-    fn the_bounds_are_the_shares_that_would_just_not_surprise() {
+    fn wilson_bounds_are_z99_standard_deviations_from_the_share() {
         for (hits, sample_size) in [
             (10.0, 1000.0),
             (1.0, 50.0),
@@ -122,13 +126,13 @@ mod tests {
             loss_bad: bad,
         };
         // The state explains everything: (1 + 0.79) / (1 - 0.79).
-        let expected_excess = 1.79 / 0.21;
-        let actual_excess = excess(&Loss::GilbertElliott(model));
+        let expected_inflation = 1.79 / 0.21;
+        let actual_inflation = variance_inflation(&Loss::GilbertElliott(model));
         assert!(
-            (actual_excess - expected_excess).abs() < 1e-9,
-            "{actual_excess}"
+            (actual_inflation - expected_inflation).abs() < 1e-9,
+            "{actual_inflation}"
         );
-        assert!((excess(&Loss::default()) - 1.0).abs() < 1e-12);
+        assert!((variance_inflation(&Loss::default()) - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -147,11 +151,11 @@ mod tests {
                 &[arrived_packet, arrived_packet],
                 &requested(&lossless_shape)
             )
-            .ok
+            .is_ok
         );
-        assert!(!check(&[arrived_packet, lost_packet], &requested(&lossless_shape)).ok);
+        assert!(!check(&[arrived_packet, lost_packet], &requested(&lossless_shape)).is_ok);
         assert!(
-            !check(&[], &requested(&lossless_shape)).ok,
+            !check(&[], &requested(&lossless_shape)).is_ok,
             "nothing was sent"
         );
         let mut lossy_shape = Shape::default();
@@ -161,7 +165,7 @@ mod tests {
             .cycle()
             .take(200)
             .collect();
-        assert!(check(&half_lost, &requested(&lossy_shape)).ok);
-        assert!(!check(&[arrived_packet; 200], &requested(&lossy_shape)).ok);
+        assert!(check(&half_lost, &requested(&lossy_shape)).is_ok);
+        assert!(!check(&[arrived_packet; 200], &requested(&lossy_shape)).is_ok);
     }
 }

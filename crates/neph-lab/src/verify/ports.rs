@@ -1,4 +1,4 @@
-//! Which flows are sent, so that each path that UDP may take is met.
+//! Chooses the flows that are sent, so that each path that UDP may use is measured.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::lab::Lab;
 /// Source ports that are tried to find a flow for each path: enough for a path that gets one flow
 /// in a thousand.
 const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 40_000;
+const PORT_COUNT: u16 = 40_000;
 
-/// A source port for each path that flows of ours take, by the path's index.
+/// A source port for each path that flows of the verification use, by the path's index.
 pub(super) fn find_ports(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
-    first_ports(gate, |port| gate.path_of(end.send_from(port)))
+    first_port_per_path(gate, |port| gate.path_of(end.set_source_port(port)))
 }
 
-fn first_ports(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
+fn first_port_per_path(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<usize, u16> {
     let path_count = gate.udp_path_count();
     let mut ports = BTreeMap::new();
-    for port in FIRST_PORT..FIRST_PORT + PORTS {
+    for port in FIRST_PORT..FIRST_PORT + PORT_COUNT {
         ports.entry(path_of(port)).or_insert(port);
         if ports.len() >= path_count {
             break;
@@ -30,7 +30,7 @@ fn first_ports(gate: &Gate, mut path_of: impl FnMut(u16) -> usize) -> BTreeMap<u
     ports
 }
 
-/// The paths of both directions that none of these ports stands for.
+/// The paths of both directions for which there is no port.
 pub(super) fn unmeasured_paths(
     lab: &Lab,
     number: usize,
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use crate::gate::{Flow, Path, ReservedProtocol, Wire};
 
-    fn gate_of(paths: &[(u32, Option<ReservedProtocol>)]) -> Gate {
+    fn gate_with_paths(paths: &[(u32, Option<ReservedProtocol>)]) -> Gate {
         let paths = paths.iter().map(|(weight, only)| Path {
             name: "x".to_owned(),
             weight: *weight,
@@ -77,9 +77,9 @@ mod tests {
     }
 
     /// The paths found, and how many ports it took.
-    fn search(gate: &Gate) -> (Vec<usize>, u32) {
+    fn find_paths(gate: &Gate) -> (Vec<usize>, u32) {
         let mut tries = 0;
-        let ports = first_ports(gate, |port| {
+        let ports = first_port_per_path(gate, |port| {
             tries += 1;
             gate.path_of(Some(Flow {
                 hash: u64::from(port) << 17,
@@ -91,14 +91,17 @@ mod tests {
 
     #[test]
     fn no_port_is_tried_after_the_last_path_is_found() {
-        assert_eq!(search(&gate_of(&[])), (vec![0], 1));
-        assert_eq!(search(&gate_of(&[(1, None)])), (vec![0], 1));
-        let (paths, tries) = search(&gate_of(&[(1, None), (0, None), (1, None)]));
+        assert_eq!(find_paths(&gate_with_paths(&[])), (vec![0], 1));
+        assert_eq!(find_paths(&gate_with_paths(&[(1, None)])), (vec![0], 1));
+        let (paths, tries) = find_paths(&gate_with_paths(&[(1, None), (0, None), (1, None)]));
         assert!(paths == [0, 2] && tries < 40, "{paths:?} {tries}");
-        let for_ping = [(1, Some(ReservedProtocol::Icmp)), (1, None)];
-        assert_eq!(search(&gate_of(&for_ping)), (vec![1], 1));
-        let for_udp = [(1, None), (1, Some(ReservedProtocol::Udp))];
-        assert_eq!(search(&gate_of(&for_udp)), (vec![1], 1));
-        assert_eq!(search(&gate_of(&[(0, None), (0, None)])), (vec![0], 1));
+        let with_icmp_path = [(1, Some(ReservedProtocol::Icmp)), (1, None)];
+        assert_eq!(find_paths(&gate_with_paths(&with_icmp_path)), (vec![1], 1));
+        let with_udp_path = [(1, None), (1, Some(ReservedProtocol::Udp))];
+        assert_eq!(find_paths(&gate_with_paths(&with_udp_path)), (vec![1], 1));
+        assert_eq!(
+            find_paths(&gate_with_paths(&[(0, None), (0, None)])),
+            (vec![0], 1)
+        );
     }
 }

@@ -4,30 +4,33 @@ use neph_model::{BitRate, ByteSize, Span};
 
 use super::exchange::{PacketTimes, Stream};
 use super::replay::RequestedLink;
-use super::{Check, DELAY_TOLERANCE, Z99, loss};
+use super::{DELAY_TOLERANCE, QuantityCheck, Z99, loss};
 use crate::gate::{Discipline, transmission_time};
 
 /// Minimum number of frames for a rate.
 const MIN_ARRIVALS: usize = 20;
 /// Minimum utilisation of the link by a stream that shows its rate.
-const BUSY: f64 = 0.995;
+const MIN_UTILISATION: f64 = 0.995;
 /// Tolerance of a rate.
-const TOLERANCE: f64 = 0.01;
+const RATE_TOLERANCE: f64 = 0.01;
 
 /// Checks rate and queue with a stream.
-pub(super) fn checks(
+pub(super) fn check(
     stream: &Stream,
-    course: &RequestedLink<'_>,
-) -> (Option<Check<BitRate>>, Option<Check<ByteSize>>) {
-    let expected = expected(stream, course);
+    requested_link: &RequestedLink<'_>,
+) -> (
+    Option<QuantityCheck<BitRate>>,
+    Option<QuantityCheck<ByteSize>>,
+) {
+    let expected = expected_frames(stream, requested_link);
     (
-        check(stream, course, &expected),
-        check_queue(stream, course, &expected),
+        check_rate(stream, requested_link, &expected),
+        check_queue(stream, requested_link, &expected),
     )
 }
 
 /// A frame that was sent, and its expected arrival.
-type Expected = (PacketTimes, Option<i64>);
+type ExpectedFrame = (PacketTimes, Option<i64>);
 
 /// Checks the number of frames between the first and the last arrival. Random losses count, because they took
 /// transmission time. `None` if the same frames through a correct gate would have left pauses: then they show
@@ -41,13 +44,13 @@ type Expected = (PacketTimes, Option<i64>);
     clippy::cast_sign_loss,
     reason = "a positive rate"
 )]
-fn check(
+fn check_rate(
     stream: &Stream,
-    course: &RequestedLink<'_>,
-    expected: &[Expected],
-) -> Option<Check<BitRate>> {
-    let configured = course.shape.rate?;
-    let wire = course.wire();
+    requested_link: &RequestedLink<'_>,
+    expected: &[ExpectedFrame],
+) -> Option<QuantityCheck<BitRate>> {
+    let configured = requested_link.shape.rate?;
+    let wire = requested_link.wire();
     let expected_arrivals: Vec<i64> = expected
         .iter()
         .filter_map(|(_, arrival)| *arrival)
@@ -58,26 +61,26 @@ fn check(
         .filter_map(|packet_times| packet_times.arrival)
         .collect();
     let expected_rate = rate_of(&expected_arrivals, stream.bytes)?;
-    let lost = wire.loss.fraction();
+    let loss_share = wire.loss.fraction();
     // With a schedule the rate at that moment may differ: the output of the gate counts.
-    let configured = if course.scheduled {
+    let configured = if requested_link.has_schedule {
         BitRate(expected_rate.round() as u64)
     } else {
         configured
     };
-    if expected_rate < BUSY * configured.0 as f64 || lost >= 1.0 {
+    if expected_rate < MIN_UTILISATION * configured.0 as f64 || loss_share >= 1.0 {
         return None;
     }
-    let measured = rate_of(&arrivals, stream.bytes).unwrap_or(0.0) / (1.0 - lost);
+    let measured = rate_of(&arrivals, stream.bytes).unwrap_or(0.0) / (1.0 - loss_share);
     let frames = arrivals.len().max(1) as f64;
-    let span = frames * f64::from(stream.bytes) * 8e9 / configured.0 as f64;
-    let slack = TOLERANCE
-        + 2.0 * wire.jitter.max_deviation().nanos() as f64 / span
-        + Z99 * (lost * loss::excess(&wire.loss) / frames).sqrt();
-    Some(Check {
+    let nominal_nanos = frames * f64::from(stream.bytes) * 8e9 / configured.0 as f64;
+    let tolerance = RATE_TOLERANCE
+        + 2.0 * wire.jitter.max_deviation().nanos() as f64 / nominal_nanos
+        + Z99 * (loss_share * loss::variance_inflation(&wire.loss) / frames).sqrt();
+    Some(QuantityCheck {
         expected: configured,
         measured: BitRate(measured.round() as u64),
-        ok: (measured / configured.0 as f64 - 1.0).abs() <= slack,
+        is_ok: (measured / configured.0 as f64 - 1.0).abs() <= tolerance,
     })
 }
 
@@ -94,15 +97,15 @@ fn rate_of(arrivals: &[i64], bytes: u32) -> Option<f64> {
 /// extends only the longest wait.
 fn check_queue(
     stream: &Stream,
-    course: &RequestedLink<'_>,
-    expected: &[Expected],
-) -> Option<Check<ByteSize>> {
-    let (shape, wire) = (course.shape, course.wire());
+    requested_link: &RequestedLink<'_>,
+    expected: &[ExpectedFrame],
+) -> Option<QuantityCheck<ByteSize>> {
+    let (shape, wire) = (requested_link.shape, requested_link.wire());
     let rate = shape.rate?;
     let configured = shape.queue.bytes_of(stream.bytes);
     let has_drops = expected.iter().any(|(_, arrival)| arrival.is_none());
     // CoDel drops from a queue that never fills.
-    if !has_drops || !stream.drained || shape.discipline != Discipline::DropTail {
+    if !has_drops || !stream.is_drained || shape.discipline != Discipline::DropTail {
         return None;
     }
     let waits = expected.iter().filter_map(|(packet_times, arrival)| {
@@ -114,10 +117,10 @@ fn check_queue(
         .iter()
         .map(|(expected_wait, _)| *expected_wait)
         .max()?;
-    let almost_longest = longest_wait - transmission_time(stream.bytes, rate).times(2).nanos();
+    let min_expected_wait = longest_wait - transmission_time(stream.bytes, rate).times(2).nanos();
     let full_queue_waits = waits
         .iter()
-        .filter(|(expected_wait, _)| *expected_wait >= almost_longest);
+        .filter(|(expected_wait, _)| *expected_wait >= min_expected_wait);
     let mut full_queue_waits: Vec<Span> = full_queue_waits.map(|(_, wait)| *wait).collect();
     full_queue_waits.sort_unstable();
     let median = *full_queue_waits.get(full_queue_waits.len() / 2)?;
@@ -127,18 +130,18 @@ fn check_queue(
     };
     let measured = ByteSize(bytes_in(median - wire.delay));
     // The frames may miss the limit by slightly more than their own length.
-    let slack = 3 * u64::from(stream.bytes)
+    let tolerance = 3 * u64::from(stream.bytes)
         + configured.0 / 50
         + bytes_in(DELAY_TOLERANCE.times(2) + wire.jitter.max_deviation());
-    Some(Check {
+    Some(QuantityCheck {
         expected: configured,
         measured,
-        ok: measured.0.abs_diff(configured.0) <= slack,
+        is_ok: measured.0.abs_diff(configured.0) <= tolerance,
     })
 }
 
 /// The frames that were sent, in order, with their expected arrivals.
-fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
+fn expected_frames(stream: &Stream, requested_link: &RequestedLink<'_>) -> Vec<ExpectedFrame> {
     let sent_packets = stream
         .packet_times
         .iter()
@@ -148,7 +151,7 @@ fn expected(stream: &Stream, course: &RequestedLink<'_>) -> Vec<Expected> {
         .iter()
         .filter_map(|packet_times| packet_times.departure)
         .collect();
-    let arrivals = course.replay_certain(&departures, stream.bytes);
+    let arrivals = requested_link.replay_without_randomness(&departures, stream.bytes);
     sent_packets.into_iter().zip(arrivals).collect()
 }
 
@@ -183,48 +186,51 @@ mod tests {
         Stream {
             packet_times: packet_times.collect(),
             bytes: 1_000,
-            drained: true,
+            is_drained: true,
         }
     }
 
     #[test]
     fn a_rate_off_by_2_5_percent_fails_the_check() {
         let stream = stream_through(8_000_000);
-        let rate = checks(&stream, &requested(&shape(8_000_000)))
+        let rate = check(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
-        assert!(rate.ok && rate.measured == BitRate(8_000_000), "{rate:?}");
-        let slower = checks(&stream, &requested(&shape(8_200_000)))
+        assert!(
+            rate.is_ok && rate.measured == BitRate(8_000_000),
+            "{rate:?}"
+        );
+        let slower = check(&stream, &requested(&shape(8_200_000)))
             .0
             .expect("a rate");
-        assert!(!slower.ok, "{slower:?}");
-        let faster = checks(&stream_through(8_200_000), &requested(&shape(8_000_000)))
+        assert!(!slower.is_ok, "{slower:?}");
+        let faster = check(&stream_through(8_200_000), &requested(&shape(8_000_000)))
             .0
             .expect("a rate");
-        assert!(!faster.ok, "{faster:?}");
+        assert!(!faster.is_ok, "{faster:?}");
     }
 
     #[test]
-    fn a_link_that_lets_no_full_frame_through_has_no_rate_and_is_not_ok() {
+    fn a_link_that_drops_all_full_frames_fails_the_rate_check() {
         let mut stream = stream_through(8_000_000);
         stream
             .packet_times
             .iter_mut()
             .for_each(|packet_times| packet_times.arrival = None);
-        let rate = checks(&stream, &requested(&shape(8_000_000)))
+        let rate = check(&stream, &requested(&shape(8_000_000)))
             .0
             .expect("a verdict");
-        assert!(!rate.ok && rate.measured == BitRate(0), "{rate:?}");
+        assert!(!rate.is_ok && rate.measured == BitRate(0), "{rate:?}");
     }
 
     #[test]
     fn a_link_that_its_sender_cannot_fill_has_no_measured_rate() {
         assert_eq!(
-            checks(&stream_through(20_000_000), &requested(&shape(20_000_000))).0,
+            check(&stream_through(20_000_000), &requested(&shape(20_000_000))).0,
             None
         );
         assert_eq!(
-            checks(&stream_through(20_000_000), &requested(&shape(20_000_000))).1,
+            check(&stream_through(20_000_000), &requested(&shape(20_000_000))).1,
             None
         );
     }
@@ -232,21 +238,24 @@ mod tests {
     #[test]
     fn a_queue_is_measured_by_its_longest_wait() {
         let stream = stream_through(8_000_000);
-        let queue = checks(&stream, &requested(&shape(8_000_000)))
+        let queue = check(&stream, &requested(&shape(8_000_000)))
             .1
             .expect("it was full");
         assert!(
-            queue.ok && queue.measured.0.abs_diff(20_000) <= 1_000,
+            queue.is_ok && queue.measured.0.abs_diff(20_000) <= 1_000,
             "{queue:?}"
         );
         let mut larger = shape(8_000_000);
         larger.queue = QueueLimit::Bytes(ByteSize(28_000));
-        let queue_check = checks(&stream, &requested(&larger)).1;
-        assert!(queue_check.is_none_or(|queue| !queue.ok), "{queue_check:?}");
+        let queue_check = check(&stream, &requested(&larger)).1;
+        assert!(
+            queue_check.is_none_or(|queue| !queue.is_ok),
+            "{queue_check:?}"
+        );
         let undrained = Stream {
-            drained: false,
+            is_drained: false,
             ..stream_through(8_000_000)
         };
-        assert_eq!(checks(&undrained, &requested(&shape(8_000_000))).1, None);
+        assert_eq!(check(&undrained, &requested(&shape(8_000_000))).1, None);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::gate::{Arrival, Flow, Gate, Jitter, Moment, PacketOutcome, Shape, Wire};
 
 /// Number of random draws: enough for a reference that is far smoother than the measurement.
-const DRAWS: u64 = 20;
+const RANDOM_DRAWS: u64 = 20;
 
 /// The requested behaviour of one direction of a link for one flow.
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ pub(super) struct RequestedLink<'l> {
     /// The flow, as a gate identifies it.
     pub(super) flow: Option<Flow>,
     /// Whether the direction has a schedule.
-    pub(super) scheduled: bool,
+    pub(super) has_schedule: bool,
     /// The start of the schedule, on the clock of departures.
     pub(super) cue: i64,
 }
 
 impl RequestedLink<'_> {
     /// The index of the path that the flow takes.
-    pub(super) fn path(&self) -> usize {
+    pub(super) fn path_index(&self) -> usize {
         self.gate.path_of(self.flow)
     }
 
@@ -35,7 +35,7 @@ impl RequestedLink<'_> {
     pub(super) fn wire(&self) -> &Wire {
         let paths = &self.shape.paths;
         paths
-            .get(self.path())
+            .get(self.path_index())
             .map_or(&self.shape.wire, |path| &path.wire)
     }
 
@@ -46,7 +46,11 @@ impl RequestedLink<'_> {
     }
 
     /// The same without loss, jitter and corruption.
-    pub(super) fn replay_certain(&self, departures: &[i64], bytes: u32) -> Vec<Option<i64>> {
+    pub(super) fn replay_without_randomness(
+        &self,
+        departures: &[i64],
+        bytes: u32,
+    ) -> Vec<Option<i64>> {
         self.pass_through(self.gate.clone().without_randomness(), departures, bytes)
     }
 
@@ -54,13 +58,13 @@ impl RequestedLink<'_> {
         gate.apply_cue(Moment(self.cue));
         let mut arrivals = vec![None; departures.len()];
         let mut queued = VecDeque::new();
-        for (number, at) in departures.iter().enumerate() {
+        for (number, departure) in departures.iter().enumerate() {
             let outcome = gate.admit(Arrival {
-                at: Moment(*at),
+                at: Moment(*departure),
                 length: bytes,
                 flow: self.flow,
             });
-            record_decided(&mut gate, &mut queued, &mut arrivals);
+            record_outcomes(&mut gate, &mut queued, &mut arrivals);
             match outcome {
                 Some(outcome) => arrivals[number] = arrival(outcome),
                 None => queued.push_back(number),
@@ -70,7 +74,7 @@ impl RequestedLink<'_> {
             && let Some(deadline) = gate.next_deadline()
         {
             gate.advance(deadline);
-            record_decided(&mut gate, &mut queued, &mut arrivals);
+            record_outcomes(&mut gate, &mut queued, &mut arrivals);
         }
         arrivals
     }
@@ -78,9 +82,11 @@ impl RequestedLink<'_> {
     /// The delays of packets with these departures, in sorted nanoseconds: once per draw if there is
     /// randomness.
     pub(super) fn delays(&self, departures: &[i64], bytes: u32) -> Vec<Vec<i64>> {
-        let draws = (0..self.draws()).map(|draw| {
-            let pairs = departures.iter().zip(self.replay(departures, bytes, draw));
-            let delays = pairs.filter_map(|(departure, arrival)| Some(arrival? - departure));
+        let draws = (0..self.draw_count()).map(|draw| {
+            let departures_and_arrivals =
+                departures.iter().zip(self.replay(departures, bytes, draw));
+            let delays = departures_and_arrivals
+                .filter_map(|(departure, arrival)| Some(arrival? - departure));
             let mut delays: Vec<i64> = delays.collect();
             delays.sort_unstable();
             delays
@@ -91,31 +97,35 @@ impl RequestedLink<'_> {
     /// The expected share of losses of these packets, 0 to 1.
     #[expect(clippy::cast_precision_loss, reason = "counts of packets")]
     pub(super) fn loss(&self, departures: &[i64], bytes: u32) -> f64 {
-        if !self.scheduled {
+        if !self.has_schedule {
             return self.wire().loss.fraction();
         }
-        let lost = (0..self.draws()).map(|draw| {
+        let lost = (0..self.draw_count()).map(|draw| {
             let arrivals = self.replay(departures, bytes, draw);
             arrivals.iter().filter(|arrival| arrival.is_none()).count()
         });
         let lost: usize = lost.sum();
-        lost as f64 / (departures.len().max(1) as f64 * self.draws() as f64)
+        lost as f64 / (departures.len().max(1) as f64 * self.draw_count() as f64)
     }
 
     /// Whether the delay of a packet has no randomness.
-    pub(super) fn is_certain(&self) -> bool {
+    pub(super) fn is_deterministic(&self) -> bool {
         let Wire {
             jitter, reorder, ..
         } = self.wire();
-        *jitter == Jitter::None && reorder.fraction() <= 0.0 && !self.scheduled
+        *jitter == Jitter::None && reorder.fraction() <= 0.0 && !self.has_schedule
     }
 
-    fn draws(&self) -> u64 {
-        if self.is_certain() { 1 } else { DRAWS }
+    fn draw_count(&self) -> u64 {
+        if self.is_deterministic() {
+            1
+        } else {
+            RANDOM_DRAWS
+        }
     }
 }
 
-fn record_decided(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut [Option<i64>]) {
+fn record_outcomes(gate: &mut Gate, queued: &mut VecDeque<usize>, arrivals: &mut [Option<i64>]) {
     while let Some(outcome) = gate.next_outcome() {
         if let Some(number) = queued.pop_front() {
             arrivals[number] = arrival(outcome);
@@ -137,7 +147,7 @@ pub(super) fn requested(shape: &Shape) -> RequestedLink<'_> {
         shape,
         gate: Gate::new(shape.clone(), 1),
         flow: None,
-        scheduled: false,
+        has_schedule: false,
         cue: 0,
     }
 }
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_drawn_many_times_and_left_out_where_it_is_not_wanted() {
+    fn random_delays_are_drawn_repeatedly_and_omitted_without_randomness() {
         let mut shape = Shape::default();
         shape.wire.delay = Span::from_millis(5);
         shape.wire.jitter = Jitter::Uniform(Span::from_millis(1));
@@ -176,8 +186,8 @@ mod tests {
         drawn.sort_unstable();
         assert!((800..1200).contains(&drawn.len()), "{}", drawn.len());
         assert!(drawn[0] >= 4_000_000 && drawn[drawn.len() - 1] <= 6_000_000);
-        assert!(!requested(&shape).is_certain());
-        let arrivals = requested(&shape).replay_certain(&departures, 64);
+        assert!(!requested(&shape).is_deterministic());
+        let arrivals = requested(&shape).replay_without_randomness(&departures, 64);
         let expected_arrivals: Vec<i64> = departures
             .iter()
             .map(|departure| departure + 5_000_000)

@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use neph_lab::{FlowKey, Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, flows_of};
+use neph_lab::{
+    FlowKey, Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, evaluate_flows,
+};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
@@ -92,7 +94,7 @@ fn a_flow_moved_to_a_shorter_path_is_reordered_as_recorded() {
         source_port: port(&flows[0]),
         destination_port: port(&to),
     };
-    let truth = &flows_of(records(folder.path()))[&key];
+    let truth = &evaluate_flows(records(folder.path()))[&key];
     let paths: Vec<u8> = truth.segments.iter().map(|segment| segment.path).collect();
     assert_eq!(paths, [0, 1], "{truth:?}");
     assert_eq!(truth.reordered(), out_of_order, "{truth:?}");
@@ -138,7 +140,7 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
         let late = at - cue - round * 200_000_000;
         assert!(late.abs() < 50_000, "round {round} is {late} ns off");
     }
-    let flows = flows_of(records);
+    let flows = evaluate_flows(records);
     let flows = flows
         .iter()
         .filter(|(key, _)| key.direction == 0 && key.protocol == 17);
@@ -149,11 +151,11 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
             // Two clocks are read for it, some microseconds apart.
             let mut between = rounds.iter().map(|at| (at + 50_000, at - 50_000));
             assert!(
-                between
-                    .any(|(after, before)| segments[0].until < after && before < segments[1].from),
+                between.any(|(after, before)| segments[0].last_arrival < after
+                    && before < segments[1].first_arrival),
                 "{key:?} moved from {} to {} in no round",
-                segments[0].until,
-                segments[1].from
+                segments[0].last_arrival,
+                segments[1].first_arrival
             );
         }
     }

@@ -28,7 +28,7 @@ fn each_path_is_verified_separately_in_each_direction() {
     let expected_delays = [("short", 4), ("long", 8), ("short", 4), ("long", 8)];
     assert_eq!(medians(&checks), expected_delays);
     for check in &checks {
-        assert!(check.loss.ok, "{check:?}");
+        assert!(check.loss.is_ok, "{check:?}");
         assert_eq!(
             check.loss.expected > 0.0,
             check.path.as_deref() == Some("long")
@@ -42,7 +42,7 @@ fn each_path_is_verified_separately_in_each_direction() {
         let off = check.delay.measured.expect("packets came").median - check.delay.expected.median;
         let is_short = check.path.as_deref() == Some("short");
         assert_eq!(off.abs().nanos() < 500_000, is_short, "{check:?}");
-        assert!(is_short || !check.delay.ok, "{check:?}");
+        assert!(is_short || !check.delay.is_ok, "{check:?}");
     }
     lab.down().expect("down");
 }
@@ -94,12 +94,12 @@ fn each_path_of_a_slow_link_is_verified_unless_no_flow_takes_it() {
     let expected_delays = [("short", 9), ("long", 13), ("short", 9), ("long", 13)];
     assert_eq!(medians(&verified.checks), expected_delays);
     let unmet = verified
-        .not_met
+        .unmeasured_paths
         .iter()
         .map(|path| (path.path.as_str(), path.weight));
     assert_eq!(unmet.collect::<Vec<_>>(), [("unused", 0); 2]);
     let rates = verified.checks.iter().filter_map(|check| check.rate);
-    assert!(rates.clone().count() == 2 && rates.into_iter().all(|rate| rate.ok));
+    assert!(rates.clone().count() == 2 && rates.into_iter().all(|rate| rate.is_ok));
     let stopped = verify_until(&lab, 0, &AtomicBool::new(true)).expect("verify");
     assert!(stopped.checks.is_empty(), "{stopped:?}");
     lab.down().expect("down");

@@ -13,9 +13,11 @@ use crate::{interrupt, output, read};
 use neph_capture::clocks::active_time::ActiveTime;
 use neph_capture::clocks::course::Course;
 use neph_capture::clocks::drift::Drift;
-use neph_capture::clocks::formula::{Formula, midpoints_to_next, passage_times, split_off};
+use neph_capture::clocks::formula::{
+    FourTimestampOffsets, midpoints_to_next, passage_times, split_off_leading,
+};
 use neph_capture::clocks::pair::{
-    one_direction_error, refuse_duplicate, refuse_unmatched, retained_limits,
+    one_direction_error, refuse_same_file, refuse_unmatched, retained_limits,
 };
 use neph_capture::clocks::steady_time_conversion::SteadyTimeConversion;
 use neph_capture::reading::packets::read_packets;
@@ -30,7 +32,7 @@ const DEFAULT_ROWS: i64 = 10;
 /// Reads both captures and reports the clock offset.
 pub(super) fn run(args: &Args, first: &Path, second: &Path) -> Result<Outcome, Failure> {
     figure::check(args.figure.as_deref(), args.force)?;
-    refuse_duplicate(first, second)?;
+    refuse_same_file(first, second)?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let say = |text: &str| output::say(&format!("neph clock: {text}"));
     let reader = read::reader(&stop, &say);
@@ -73,15 +75,15 @@ fn write_report(
         return Err(one_direction_error(first, second).into());
     };
     let mut exchanges = matched_captures.exchanges();
-    let formula = Formula::of(&exchanges);
+    let formula = FourTimestampOffsets::from_exchanges(&exchanges);
     let nature = args.nature();
     let description = format!("{} minus {}", second.display(), first.display());
     let mut writer = args.writer();
     writer.begin(&format!("clock of {description}"))?;
-    let to_row = |fit: &ClockFit, formula: &Formula, message_count: usize| Row {
-        since: Span::from_nanos(fit.at - course.from),
+    let to_row = |fit: &ClockFit, formula: &FourTimestampOffsets, message_count: usize| Row {
+        since: Span::from_nanos(fit.at - course.start),
         fit: *fit,
-        drift: Drift::at(fit, nature),
+        drift: Drift::from_fit(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest_round_trip_nanos,
@@ -92,8 +94,11 @@ fn write_report(
     let passed_times = passage_times(matched_captures);
     let (mut exchanges, mut passed_times) = (&exchanges[..], &passed_times[..]);
     for (fit, next) in course.fits.iter().zip(midpoints_to_next(&course.fits)) {
-        let formula = Formula::of(split_off(&mut exchanges, |exchange| exchange.sent < next));
-        let message_count = split_off(&mut passed_times, |at| *at < next).len();
+        let formula =
+            FourTimestampOffsets::from_exchanges(split_off_leading(&mut exchanges, |exchange| {
+                exchange.sent < next
+            }));
+        let message_count = split_off_leading(&mut passed_times, |at| *at < next).len();
         writer.row(&to_row(fit, &formula, message_count))?;
     }
     report_unused_packets(matched_captures);
@@ -103,7 +108,7 @@ fn write_report(
     let summary = Summary {
         subject: description,
         clocks: Clocks::Captures,
-        began: course.from,
+        began: course.start,
         row: to_row(end, &formula, matched_captures.crossings.len()),
         steps: steps
             .map(|step| LabelledStep::between(Clocks::Captures, step))
@@ -124,11 +129,14 @@ fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Cours
     let nature = args.nature();
     let retained_constraints = retained_limits(matched_captures, nature);
     let interval = args.every.map_or_else(
-        || ActiveTime::of(retained_constraints.limits(), nature.horizon).total_nanos / DEFAULT_ROWS,
+        || {
+            ActiveTime::from_limits(retained_constraints.limits(), nature.horizon).total_nanos
+                / DEFAULT_ROWS
+        },
         Span::nanos,
     );
-    let conversion = SteadyTimeConversion::of(matched_captures.set_back());
-    Course::of(retained_constraints.limits(), nature, &conversion, interval)
+    let conversion = SteadyTimeConversion::new(matched_captures.set_back());
+    Course::fit(retained_constraints.limits(), nature, &conversion, interval)
 }
 
 /// The unused parts of the captures.

@@ -189,7 +189,7 @@ impl LiveClock<'_> {
         Some(Row {
             since: Span::from_nanos(time - self.start),
             fit: reading.raw,
-            drift: Drift::at(&reading.raw, exchanges.raw_clock.nature()),
+            drift: Drift::from_fit(&reading.raw, exchanges.raw_clock.nature()),
             wall: reading.wall,
             mean: exchanges.wall_mean.mean(),
             round_trip: exchanges.shortest_round_trip_nanos,
@@ -205,7 +205,7 @@ impl LiveClock<'_> {
         let exchanges = &self.exchanges;
         let latest = exchanges.latest_sent_at;
         let row = latest.and_then(|time| self.build_row(exchanges, time));
-        let course = Course::of(
+        let course = Course::fit(
             exchanges.raw_clock.limits(),
             exchanges.raw_clock.nature(),
             &SteadyTimeConversion::default(),

@@ -30,7 +30,7 @@ use neph_capture::path::clocks::{KnownClocks, segment_clocks};
 use neph_capture::path::passages::Passages;
 use neph_capture::path::point::Point;
 use neph_capture::reading::packets::read_packets;
-use neph_capture::reading::parts::parts;
+use neph_capture::reading::parts::capture_files;
 use neph_documents::Format;
 use neph_listen::recording;
 use neph_text::counted::counted;
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 impl Args {
     /// The privileges that the command keeps if all points are files.
     fn needs(&self, points: &[Point]) -> Needs {
-        let files = points.iter().flat_map(|point| parts(&point.path));
+        let files = points.iter().flat_map(|point| capture_files(&point.path));
         files
             .fold(Needs::of(&Row::HOPS), |needs, file| {
                 needs.reads(Some(&file))

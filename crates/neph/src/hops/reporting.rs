@@ -15,7 +15,7 @@ use crate::metrics::hops::HopsMetrics;
 use crate::output;
 use crate::resolving::addresses;
 use neph_capture::Direction;
-use neph_capture::clocks::words;
+use neph_capture::clocks::value_format;
 use neph_capture::path::alarms::SegmentChange;
 use neph_export::Webhook;
 use neph_listen::recording::AlarmListener;
@@ -151,7 +151,7 @@ pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
     format!(
         "{text} [{}, {direction}; ± {}]",
         alarm.segment,
-        words::bound_text(alarm.bound)
+        value_format::bound_text(alarm.bound)
     )
 }
 

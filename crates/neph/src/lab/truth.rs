@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::lab::{FlowSegmentRow, PathsOfFlows, RecordRow, RecordedFile, Tally, summary};
 use neph_documents::rows::RowWriter;
-use neph_lab::{Flows, Record, TruthError, TruthFile};
+use neph_lab::{FlowAccumulator, Record, TruthError, TruthFile};
 
 use crate::exit::{Failure, Outcome};
 use crate::{format, output};
@@ -103,12 +103,12 @@ fn write_separator(index: usize, out: &mut dyn Write) -> io::Result<()> {
 /// The flows of a link's record.
 fn read_flows(path: &Path) -> Result<PathsOfFlows, Failure> {
     let mut file = TruthFile::open(path).map_err(failure)?;
-    let mut flows = Flows::default();
+    let mut flows = FlowAccumulator::default();
     let mut steps = 0;
     for record in file.by_ref() {
         let record = record.map_err(failure)?;
         steps += u64::from(matches!(record, Record::Step { .. }));
-        flows.take(&record);
+        flows.add_record(&record);
     }
     report_truncation(path, file.cut_off());
     Ok(PathsOfFlows {

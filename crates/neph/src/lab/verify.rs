@@ -10,7 +10,7 @@ use neph_documents::lab::VerifiedRow;
 use neph_documents::{Format, rows};
 use neph_lab::{
     Lab, LinkCheck, Topology, UpOptions, Verified, clear_left_labs, own_lab_name,
-    verification_takes, verify_until,
+    verification_duration, verify_until,
 };
 use neph_model::Span;
 
@@ -113,7 +113,7 @@ fn measured_objects_text(topology: &Topology) -> String {
 
 /// The duration of all measurements, in words.
 fn duration_text(topology: &Topology) -> String {
-    let links = topology.links.iter().map(verification_takes);
+    let links = topology.links.iter().map(verification_duration);
     let total_time = links.fold(guests::total_duration(topology), |sum, span| sum + span);
     let seconds = total_time.nanos().div_euclid(Span::from_secs(1).nanos()) + 1;
     let duration = match seconds {
@@ -126,7 +126,11 @@ fn duration_text(topology: &Topology) -> String {
 fn build_rows(links: &[Verified]) -> Vec<VerifiedRow> {
     let rows = links.iter().flat_map(|link| {
         let checks = link.checks.iter().map(VerifiedRow::from);
-        checks.chain(link.not_met.iter().map(VerifiedRow::not_met))
+        checks.chain(
+            link.unmeasured_paths
+                .iter()
+                .map(VerifiedRow::unmeasured_path),
+        )
     });
     rows.collect()
 }

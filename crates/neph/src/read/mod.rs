@@ -21,7 +21,7 @@ use neph_wire::dissect::{Link, NoPacket, dissect, plain, why_not};
 use crate::exit::{Failure, Outcome};
 use crate::{format, interrupt, output, value};
 use neph_capture::reading::conversations::Conversations;
-use neph_capture::reading::file::{File, Times};
+use neph_capture::reading::file::{File, PacketTimes};
 use neph_capture::reading::source::{self, ReadCapture};
 use neph_capture::reading::{ReadError, Reader, ending, order};
 use neph_documents::Format;
@@ -121,10 +121,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     if args.samples && args.format != Format::Ndjson {
         return Err(Failure::usage("--samples needs --format ndjson"));
     }
-    args.files.iter().try_for_each(|path| source::check(path))?;
+    args.files
+        .iter()
+        .try_for_each(|path| source::check_exists(path))?;
     let stop = interrupt::stop_on_ctrl_c()?;
     let limits = Limits {
-        flows: args.flows,
+        max_flows: args.flows,
         ..Limits::default()
     };
     let (mut conversations, mut writer) = (
@@ -216,9 +218,9 @@ fn read_capture(
 ) -> Result<(File, Option<ReadError>), ReadError> {
     let stop = reader.stop;
     let source = source::open(path, reader)?;
-    conversations.begin();
+    conversations.begin_capture();
     let (mut not_ip, mut without_time) = (0, 0);
-    let (mut unknown_link, mut times) = (None, None::<Times>);
+    let (mut unknown_link, mut times) = (None, None::<PacketTimes>);
     let is_over = |writer: &OutputWriter| stop.is_set() || writer.is_refused();
     let ReadCapture { mut summary, error } = source.read(reader, |record| {
         if conversations.can_use_fast_parser()
@@ -226,7 +228,7 @@ fn read_capture(
             && let Some(plain_packet) = plain(record.link, record.bytes)
         {
             times
-                .get_or_insert_with(|| Times::from(timestamp))
+                .get_or_insert_with(|| PacketTimes::new(timestamp))
                 .add(timestamp);
             conversations.add_segment(Wall::from_unix_nanos(timestamp), &plain_packet, writer);
             return continue_unless(is_over(writer));
@@ -236,7 +238,7 @@ fn read_capture(
         match (record.at, &packet) {
             (Some(timestamp), Some(packet)) => {
                 times
-                    .get_or_insert_with(|| Times::from(timestamp))
+                    .get_or_insert_with(|| PacketTimes::new(timestamp))
                     .add(timestamp);
                 let interface = record.link.interface(record.bytes);
                 let interface = interface.unwrap_or(record.interface);
@@ -260,7 +262,7 @@ fn read_capture(
         }
         continue_unless(is_over(writer))
     });
-    if stop.is_set() && !matches!(summary.ending, Ending::Broken(_) | Ending::BrokenPacked(_)) {
+    if stop.is_set() && !matches!(summary.ending, Ending::Broken(_) | Ending::Undecodable(_)) {
         // Ended on request, possibly within a record.
         summary.ending = Ending::Stopped;
     }

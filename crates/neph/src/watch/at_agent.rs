@@ -207,7 +207,7 @@ impl Replay {
 
     fn end_period(&mut self, timestamp: i64) {
         let wall = Wall::from_unix_nanos(timestamp);
-        self.conversations.end_silent(wall, &mut self.watch_output);
+        self.conversations.end_idle(wall, &mut self.watch_output);
         self.watch_output.end_period(
             &mut self.conversations,
             CaptureMethod::Ring,

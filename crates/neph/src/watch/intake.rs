@@ -28,7 +28,7 @@ pub(super) struct Intake {
 /// Without packets so far; starts the first period.
 pub(super) fn new_conversations(args: &Args) -> Conversations {
     let limits = Limits {
-        flows: args.flows.max(1),
+        max_flows: args.flows.max(1),
         idle_timeout: args.idle,
         ..Limits::default()
     };
@@ -80,7 +80,7 @@ impl Intake {
     pub(super) fn end_period(&mut self, counters: CaptureCounters) {
         let now = clock::pair();
         let wall = Wall::from_unix_nanos(now.wall.0);
-        self.conversations.end_silent(wall, &mut self.watch_output);
+        self.conversations.end_idle(wall, &mut self.watch_output);
         self.watch_output
             .end_period(&mut self.conversations, self.method, counters, now);
         if let Some(writer) = &mut self.writer {

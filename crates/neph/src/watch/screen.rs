@@ -58,7 +58,7 @@ impl Screen {
     pub(super) fn flow(&mut self, length: Span, flow: &Flow, recent: &PeriodCounts) {
         let rank = self.sort.rank_of(
             (recent.sent(Side::Client), recent.sent(Side::Server)),
-            recent.round_trips(Half::Server).path(self.method),
+            recent.round_trips(Half::Server).path_quantiles(self.method),
             flow,
         );
         let method = self.method;

@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::read::OutputWriter;
 use crate::resolving::addresses;
 use crate::{output, when};
-use neph_capture::reading::conversations::{ConversationListener, Conversations, Counts};
+use neph_capture::reading::conversations::{ConversationListener, Conversations, PacketCounts};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
@@ -44,7 +44,7 @@ pub(super) struct WatchOutput {
     period_start: Pair,
     counters: CaptureCounters,
     others: OtherPackets,
-    counts: Counts,
+    counts: PacketCounts,
     /// The totals now, and at the start of the period.
     repairs: [Repairs; 2],
 }
@@ -73,7 +73,7 @@ impl WatchOutput {
             period_start: start,
             counters: CaptureCounters::default(),
             others: OtherPackets::default(),
-            counts: Counts::default(),
+            counts: PacketCounts::default(),
             repairs: Default::default(),
         })
     }

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use neph_lab::{Recording, Topology, TruthFile, UpOptions, flows_of};
+use neph_lab::{Recording, Topology, TruthFile, UpOptions, evaluate_flows};
 use neph_model::{ExperimentId, FlowRoute, FlowTrace, ReflectorSpec, Span};
 use neph_probe::Reflector;
 use neph_store::{Access, SentWithin, Store, open};
@@ -177,7 +177,7 @@ fn recorded_routers_by_port(folder: &Path) -> BTreeMap<u16, BTreeSet<u8>> {
     for (number, (router, _)) in (1..).zip(PATHS) {
         let record = folder.join(format!("r0-m{number}.truth"));
         let file = TruthFile::open(&record).expect("the link's record");
-        for key in flows_of(file.map(|record| record.expect("a whole record"))).keys() {
+        for key in evaluate_flows(file.map(|record| record.expect("a whole record"))).keys() {
             if (key.direction, key.protocol, key.destination_port) == (0, 17, 8080) {
                 by_port.entry(key.source_port).or_default().insert(router);
             }

@@ -78,7 +78,7 @@ fn changes_made(truth: &BTreeMap<u16, &FlowTruth>) -> Vec<LinkChange> {
             .windows(2)
             .map(|pair| LinkChange {
                 port: *port,
-                at: pair[1].from,
+                at: pair[1].first_arrival,
                 paths: (pair[0].path, pair[1].path),
                 is_expected: pair[0].packets >= MIN_PATH_MESSAGES
                     && pair[1].packets >= MIN_PATH_MESSAGES,
@@ -338,8 +338,8 @@ fn assert_unfairness_matches_the_link(pair: &Value, truth: &BTreeMap<u16, &FlowT
 fn median_in(flow: &FlowTruth, (from, until): (i64, i64)) -> Option<f64> {
     let mut round_trips: Vec<i64> = Vec::new();
     for segment in &flow.segments {
-        let mut at = segment.from;
-        while at <= segment.until {
+        let mut at = segment.first_arrival;
+        while at <= segment.last_arrival {
             if (from..until).contains(&at) {
                 round_trips.push(PATHS[usize::from(segment.path)] * 1000);
             }

@@ -37,7 +37,7 @@ impl Frame {
     /// As a link's record names it.
     pub(crate) fn identity(&self) -> Identity {
         let ethernet = [&[0; ETHERNET - 2][..], &[8, 0]];
-        Identity::of(&[&ethernet.concat(), &self.ip[..]].concat())
+        Identity::from_frame(&[&ethernet.concat(), &self.ip[..]].concat())
     }
 
     /// The last octet of whom it comes from.

@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use neph_lab::{
-    FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict, flows_of,
+    FlowKey, FlowTruth, Lab, Record, Recording, Topology, TruthFile, UpOptions, Verdict,
+    evaluate_flows,
 };
 use neph_model::{IpVersion, Message, ReflectorIdentity, ReflectorSpec, Span, Stop, Target};
 use neph_probe::{Flow, FlowSpec, Placement, Reflector, Report, Resolve, Schedule, Trust};
@@ -158,7 +159,7 @@ impl TwoSites {
         self.lab.down().expect("the lab goes down");
         let file =
             TruthFile::open(&self.folder.path().join("path.truth")).expect("the link's record");
-        flows_of(file.map(|record| record.expect("a whole record")))
+        evaluate_flows(file.map(|record| record.expect("a whole record")))
     }
 
     /// Takes the lab down and reads what its link did: each delivered packet's real delay in

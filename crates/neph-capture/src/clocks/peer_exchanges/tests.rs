@@ -14,11 +14,11 @@ const SECOND: i64 = 1_000_000_000;
 const EPOCH: i64 = 1_795_000_000 * SECOND;
 
 /// Pseudo-random numbers (Steele, Lea and Flood's `SplitMix64`).
-struct Chance(u64);
+struct RandomNumbers(u64);
 
-impl Chance {
+impl RandomNumbers {
     /// From 0 up to 1.
-    fn share(&mut self) -> f64 {
+    fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,8 +28,8 @@ impl Chance {
     }
 
     /// Exponentially distributed with this mean.
-    fn queue(&mut self, mean: i64) -> i64 {
-        let seconds = -Span::from_nanos(mean).secs_f64() * (1.0 - self.share()).ln();
+    fn exponential(&mut self, mean: i64) -> i64 {
+        let seconds = -Span::from_nanos(mean).secs_f64() * (1.0 - self.uniform()).ln();
         nanos(seconds)
     }
 }
@@ -42,55 +42,56 @@ fn nanos(seconds: f64) -> i64 {
 #[derive(Debug, Clone, Copy)]
 struct Peer {
     /// Raw clock minus ours at 0, in nanoseconds.
-    raw: i64,
+    initial_raw_offset: i64,
     /// How much faster it runs, in parts per billion.
-    ppb: i64,
-    /// Wall clock minus ours, in nanoseconds, until it is set by `set` after 30 s.
-    wall: i64,
-    set: i64,
+    drift_ppb: i64,
+    /// Wall clock minus ours, in nanoseconds, until it is set by `wall_step` after 30 s.
+    initial_wall_offset: i64,
+    wall_step: i64,
     /// The least delay of each direction, and the mean queue above it, in nanoseconds.
-    least: [i64; 2],
-    queues: [i64; 2],
+    min_delays: [i64; 2],
+    mean_queue_delays: [i64; 2],
 }
 
 impl Peer {
-    const QUIET: Self = Self {
-        raw: 77 * SECOND,
-        ppb: 0,
-        wall: 0,
-        set: 0,
-        least: [500 * MICRO; 2],
-        queues: [20 * MICRO; 2],
+    const UNLOADED: Self = Self {
+        initial_raw_offset: 77 * SECOND,
+        drift_ppb: 0,
+        initial_wall_offset: 0,
+        wall_step: 0,
+        min_delays: [500 * MICRO; 2],
+        mean_queue_delays: [20 * MICRO; 2],
     };
 
     fn raw_offset(&self, at: i64) -> i64 {
-        self.raw + at / MILLI * self.ppb / 1_000
+        self.initial_raw_offset + at / MILLI * self.drift_ppb / 1_000
     }
 
     fn wall_offset(&self, at: i64) -> i64 {
-        self.wall + if at >= 30 * SECOND { self.set } else { 0 }
+        self.initial_wall_offset + if at >= 30 * SECOND { self.wall_step } else { 0 }
     }
 
     /// A minute of it, ten times a second.
-    fn observed(&self, seed: u64) -> PeerExchanges {
-        let mut chance = Chance(seed);
+    fn simulate_exchanges(&self, seed: u64) -> PeerExchanges {
+        let mut random = RandomNumbers(seed);
         let mut exchanges = PeerExchanges::new(ClockNature::default());
         for number in 0..600_u64 {
             let sent = i64::try_from(number).expect("small") * SECOND / 10 + 7 * MICRO;
-            let arrived = sent + self.least[0] + chance.queue(self.queues[0]);
+            let arrived = sent + self.min_delays[0] + random.exponential(self.mean_queue_delays[0]);
             let answered = arrived + 15 * MICRO;
-            let returned = answered + self.least[1] + chance.queue(self.queues[1]);
-            let theirs = |at: i64| Instant::from_nanos(at + self.raw_offset(at));
+            let returned =
+                answered + self.min_delays[1] + random.exponential(self.mean_queue_delays[1]);
+            let peer_clock_at = |at: i64| Instant::from_nanos(at + self.raw_offset(at));
             let mut marks = Marks::intended_at(Instant::from_nanos(sent));
             marks.nic_tx = Some(Instant::from_nanos(sent));
             marks.nic_rx = Some(Instant::from_nanos(returned));
-            marks.peer.rx = Some(theirs(arrived));
-            marks.peer.app_tx = Some(theirs(answered));
-            marks.peer.nic_tx = Some(theirs(answered));
+            marks.peer.rx = Some(peer_clock_at(arrived));
+            marks.peer.app_tx = Some(peer_clock_at(answered));
+            marks.peer.nic_tx = Some(peer_clock_at(answered));
             let mut message = Message::new(FlowIndex(0), Seq(number), marks);
             message.outcome = Outcome::Reply;
             let wall = EPOCH + answered + self.wall_offset(answered);
-            message.peer_wall_offset = Some(wall - theirs(answered).nanos());
+            message.peer_wall_offset = Some(wall - peer_clock_at(answered).nanos());
             for at in [sent, returned] {
                 exchanges.add_anchor(Anchor {
                     at: Instant::from_nanos(at),
@@ -105,13 +106,13 @@ impl Peer {
 
 #[test]
 fn answered_messages_count_immediately_and_only_once() {
-    let mut exchanges = Peer::QUIET.observed(3);
+    let mut exchanges = Peer::UNLOADED.simulate_exchanges(3);
     let marks = |sent: i64| {
-        let theirs = |at: i64| Instant::from_nanos(at + Peer::QUIET.raw);
+        let peer_clock_at = |at: i64| Instant::from_nanos(at + Peer::UNLOADED.initial_raw_offset);
         let mut marks = Marks::intended_at(Instant::from_nanos(sent));
         marks.app_send = Some(Instant::from_nanos(sent));
-        marks.peer.app_rx = Some(theirs(sent + 500 * MICRO));
-        marks.peer.app_tx = Some(theirs(sent + 510 * MICRO));
+        marks.peer.app_rx = Some(peer_clock_at(sent + 500 * MICRO));
+        marks.peer.app_tx = Some(peer_clock_at(sent + 510 * MICRO));
         marks.app_recv = Some(Instant::from_nanos(sent + 1_010 * MICRO));
         marks
     };
@@ -130,7 +131,10 @@ fn answered_messages_count_immediately_and_only_once() {
     assert!(known.latest_sent_at > exchanges.latest_sent_at);
     let at = known.latest_sent_at.expect("a moment");
     let fit = known.reading(at).expect("messages are around it").raw;
-    assert!((fit.offset - Peer::QUIET.raw).abs() <= fit.bound, "{fit:?}");
+    assert!(
+        (fit.offset - Peer::UNLOADED.initial_raw_offset).abs() <= fit.bound,
+        "{fit:?}"
+    );
     for message in &later {
         assert!(exchanges.add_message(message));
     }
@@ -138,36 +142,36 @@ fn answered_messages_count_immediately_and_only_once() {
 }
 
 #[test]
-fn the_truth_lies_within_the_bound_of_every_line() {
-    let mut chance = Chance(1);
+fn true_offsets_and_drift_are_within_the_error_bounds() {
+    let mut random = RandomNumbers(1);
     for seed in 0..40 {
-        let mut draw = |limit: i64| nanos(chance.share() * Span::from_nanos(limit).secs_f64());
+        let mut draw = |limit: i64| nanos(random.uniform() * Span::from_nanos(limit).secs_f64());
         let peer = Peer {
-            raw: draw(9_000 * SECOND) - 4_000 * SECOND,
-            ppb: draw(200_000) - 100_000,
-            wall: draw(8 * SECOND) - 4 * SECOND,
-            set: draw(4 * SECOND) - 2 * SECOND,
-            least: [draw(20 * MILLI), draw(20 * MILLI)],
-            queues: [draw(3 * MILLI) + 1, draw(3 * MILLI) + 1],
+            initial_raw_offset: draw(9_000 * SECOND) - 4_000 * SECOND,
+            drift_ppb: draw(200_000) - 100_000,
+            initial_wall_offset: draw(8 * SECOND) - 4 * SECOND,
+            wall_step: draw(4 * SECOND) - 2 * SECOND,
+            min_delays: [draw(20 * MILLI), draw(20 * MILLI)],
+            mean_queue_delays: [draw(3 * MILLI) + 1, draw(3 * MILLI) + 1],
         };
-        let exchanges = peer.observed(seed);
+        let exchanges = peer.simulate_exchanges(seed);
         for second in [5, 20, 29, 31, 45, 59] {
             let at = second * SECOND;
             let reading = exchanges.reading(at).expect("messages are around it");
-            let off = reading.raw.offset - peer.raw_offset(at);
+            let error = reading.raw.offset - peer.raw_offset(at);
             assert!(
-                off.abs() <= reading.raw.bound,
-                "{off}: {reading:?} {peer:?}"
+                error.abs() <= reading.raw.bound,
+                "{error}: {reading:?} {peer:?}"
             );
-            let (wall, bound) = reading.wall.expect("the peer tells it");
+            let (wall, bound) = reading.wall.expect("the peer reports it");
             // In addition to the bound: drift of the raw clocks until the peer reads its two clocks.
-            let off = wall - peer.wall_offset(at);
+            let error = wall - peer.wall_offset(at);
             assert!(
-                off.abs() <= bound,
-                "{off} at {second}: {reading:?} {peer:?}"
+                error.abs() <= bound,
+                "{error} at {second}: {reading:?} {peer:?}"
             );
         }
-        let course = Course::of(
+        let course = Course::fit(
             exchanges.raw_clock.limits(),
             exchanges.raw_clock.nature(),
             &SteadyTimeConversion::default(),
@@ -176,7 +180,7 @@ fn the_truth_lies_within_the_bound_of_every_line() {
         .expect("it has limits");
         assert_eq!(course.steps, [], "raw clocks are never set: {peer:?}");
         let drift = course.drift.expect("of a minute");
-        let rate = Span::from_nanos(peer.ppb).secs_f64();
+        let rate = Span::from_nanos(peer.drift_ppb).secs_f64();
         assert!(
             (drift.rate - rate).abs() <= drift.bound,
             "{drift:?} {peer:?}"
@@ -187,12 +191,12 @@ fn the_truth_lies_within_the_bound_of_every_line() {
 #[test]
 fn a_wall_clock_step_is_attributed_to_the_peer() {
     let peer = Peer {
-        wall: -4 * MILLI,
-        set: 3 * SECOND,
-        ppb: 40_000,
-        ..Peer::QUIET
+        initial_wall_offset: -4 * MILLI,
+        wall_step: 3 * SECOND,
+        drift_ppb: 40_000,
+        ..Peer::UNLOADED
     };
-    let exchanges = peer.observed(3);
+    let exchanges = peer.simulate_exchanges(3);
     let [step] = exchanges.steps.as_slice() else {
         panic!("{:?}", exchanges.steps);
     };
@@ -211,26 +215,26 @@ fn a_wall_clock_step_is_attributed_to_the_peer() {
 
 /// How far both methods are off in the end, and the bound of the first: of the clocks on the wall.
 fn errors(peer: &Peer) -> (i64, i64, i64) {
-    let exchanges = peer.observed(11);
+    let exchanges = peer.simulate_exchanges(11);
     let at = exchanges.latest_sent_at.expect("messages");
     let (wall, bound) = exchanges
         .reading(at)
         .and_then(|reading| reading.wall)
-        .expect("it is told");
+        .expect("the peer reports it");
     let truth = peer.wall_offset(at);
     let mean = exchanges.wall_mean.mean().expect("messages");
     (wall - truth, bound, mean - truth)
 }
 
 #[test]
-fn queues_of_one_direction_move_the_formula_and_not_the_hulls() {
+fn a_queue_in_one_direction_biases_the_mean_but_not_the_fit() {
     let loaded = Peer {
-        queues: [3 * MILLI, 20 * MICRO],
-        ..Peer::QUIET
+        mean_queue_delays: [3 * MILLI, 20 * MICRO],
+        ..Peer::UNLOADED
     };
-    let (off, bound, mean) = errors(&loaded);
-    assert!(off.abs() <= bound && bound < MILLI, "{off} {bound}");
-    assert!(off.abs() < 100 * MICRO, "{off}");
+    let (error, bound, mean) = errors(&loaded);
+    assert!(error.abs() <= bound && bound < MILLI, "{error} {bound}");
+    assert!(error.abs() < 100 * MICRO, "{error}");
     // Half of the mean queue.
     assert!((mean - 1_500 * MICRO).abs() < 300 * MICRO, "{mean}");
 }
@@ -238,25 +242,25 @@ fn queues_of_one_direction_move_the_formula_and_not_the_hulls() {
 #[test]
 fn a_constant_path_asymmetry_shifts_the_offset_within_its_bound() {
     let longer = Peer {
-        least: [8_500 * MICRO, 500 * MICRO],
-        ..Peer::QUIET
+        min_delays: [8_500 * MICRO, 500 * MICRO],
+        ..Peer::UNLOADED
     };
-    let (off, bound, mean) = errors(&longer);
+    let (error, bound, mean) = errors(&longer);
     assert!(
-        (off - 4 * MILLI).abs() < 100 * MICRO && off <= bound,
-        "{off} {bound}"
+        (error - 4 * MILLI).abs() < 100 * MICRO && error <= bound,
+        "{error} {bound}"
     );
     assert!((mean - 4 * MILLI).abs() < 100 * MICRO, "{mean}");
 }
 
 #[test]
 fn a_clock_step_biases_the_mean_but_not_the_offset() {
-    let set = Peer {
-        set: 10 * MILLI,
-        ..Peer::QUIET
+    let stepped = Peer {
+        wall_step: 10 * MILLI,
+        ..Peer::UNLOADED
     };
-    let (off, bound, mean) = errors(&set);
-    assert!(off.abs() <= bound && bound < MILLI, "{off} {bound}");
+    let (error, bound, mean) = errors(&stepped);
+    assert!(error.abs() <= bound && bound < MILLI, "{error} {bound}");
     assert!(
         (mean + 5 * MILLI).abs() < 100 * MICRO,
         "half of the time it was not set: {mean}"
@@ -265,35 +269,35 @@ fn a_clock_step_biases_the_mean_but_not_the_offset() {
 
 #[test]
 fn the_clock_page_contains_the_simulated_errors() {
-    let quiet = Peer::QUIET;
+    let unloaded = Peer::UNLOADED;
     let directions = [
-        ("no other queue", quiet),
+        ("no other queue", unloaded),
         (
             "queue of 3 ms, forward path",
             Peer {
-                queues: [3 * MILLI, 20 * MICRO],
-                ..quiet
+                mean_queue_delays: [3 * MILLI, 20 * MICRO],
+                ..unloaded
             },
         ),
         (
             "queues of 3 ms, both directions",
             Peer {
-                queues: [3 * MILLI; 2],
-                ..quiet
+                mean_queue_delays: [3 * MILLI; 2],
+                ..unloaded
             },
         ),
         (
             "forward path always 8 ms longer",
             Peer {
-                least: [8_500 * MICRO, 500 * MICRO],
-                ..quiet
+                min_delays: [8_500 * MICRO, 500 * MICRO],
+                ..unloaded
             },
         ),
         (
             "peer's clock set forward by 10 ms in the middle of the minute",
             Peer {
-                set: 10 * MILLI,
-                ..quiet
+                wall_step: 10 * MILLI,
+                ..unloaded
             },
         ),
     ];
@@ -301,8 +305,13 @@ fn the_clock_page_contains_the_simulated_errors() {
     let page = std::fs::read_to_string(page).expect("the command's page");
     let us = |of: i64| format!("{:.0} us", Span::from_nanos(of).secs_f64() * 1e6);
     let rows = directions.map(|(name, peer)| {
-        let (off, bound, mean) = errors(&peer);
-        format!("| {name} | {} | {} | {} |\n", us(off), us(bound), us(mean))
+        let (error, bound, mean) = errors(&peer);
+        format!(
+            "| {name} | {} | {} | {} |\n",
+            us(error),
+            us(bound),
+            us(mean)
+        )
     });
     let rows = rows.concat();
     assert!(page.contains(&rows), "docs/commands/clock.md lacks\n{rows}");

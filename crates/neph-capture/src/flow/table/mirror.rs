@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use neph_wire::dissect::Tunnel;
 
-use super::{Table, tag_of};
+use super::{Table, hash_tag};
 use crate::flow::batch::Arrival;
 use crate::flow::key::Key;
 use crate::flow::{Flow, FlowSegment};
@@ -19,9 +19,9 @@ use crate::tcp::Side;
 
 /// Places of flows in VLANs or tunnels, by the hash of their key without these.
 #[derive(Debug, Default)]
-pub(super) struct Tagged(HashTable<(u64, u32)>);
+pub(super) struct TaggedFlows(HashTable<(u64, u32)>);
 
-impl Tagged {
+impl TaggedFlows {
     pub(super) fn insert(&mut self, index: u32, key: &Key, hasher: &RandomState) {
         if key.is_tagged() {
             let hash = hasher.hash_one(key.untagged());
@@ -38,12 +38,12 @@ impl Tagged {
         }
     }
 
-    fn identical(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
-        let identical = self
+    fn places_with_hash(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let entries = self
             .0
             .iter_hash(hash)
             .filter(move |(other, _)| *other == hash);
-        identical.map(|(_, index)| *index)
+        entries.map(|(_, index)| *index)
     }
 }
 
@@ -69,30 +69,30 @@ impl Table {
                     && flow.is_mirrored_by(&arrival.flow_segment)
             })
         };
-        let candidates = self.tagged.identical(hash).chain(untagged_flow);
+        let candidates = self.tagged.places_with_hash(hash).chain(untagged_flow);
         let mirrored: Vec<u32> = candidates.filter(is_mirrored).take(2).collect();
         let [index] = mirrored[..] else {
             self.ambiguous += u64::from(mirrored.len() > 1);
             return None;
         };
         self.flows[index as usize].other_direction_key = Some(Box::new(arrival.key));
-        self.index(arrival.hash, index);
+        self.add_to_index(arrival.hash, index);
         Some(index)
     }
 
     /// Adds the hash of one of a flow's keys to the index.
-    pub(super) fn index(&mut self, hash: u64, place: u32) {
+    pub(super) fn add_to_index(&mut self, hash: u64, place: u32) {
         let (flows, hasher) = (&self.flows, &self.hasher);
-        let hash_of_entry = |(tag, index): &(u32, u32)| {
+        let entry_hash = |(tag, index): &(u32, u32)| {
             let flow = &flows[*index as usize];
             let hash = hasher.hash_one(flow.name.key);
             match &flow.other_direction_key {
-                Some(other) if tag_of(hash) != *tag => hasher.hash_one(**other),
+                Some(other) if hash_tag(hash) != *tag => hasher.hash_one(**other),
                 _ => hash,
             }
         };
         self.places
-            .insert_unique(hash, (tag_of(hash), place), hash_of_entry);
+            .insert_unique(hash, (hash_tag(hash), place), entry_hash);
     }
 
     /// Directions that were not joined, because several in other VLANs or tunnels fit.
@@ -104,7 +104,7 @@ impl Table {
 impl Flow {
     /// Whether a key is that of one of its directions.
     #[inline]
-    pub(super) fn is_of(&self, key: &Key) -> bool {
+    pub(super) fn has_key(&self, key: &Key) -> bool {
         self.name.key == *key || self.other_direction_key.as_deref() == Some(key)
     }
 

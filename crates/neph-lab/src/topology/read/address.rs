@@ -16,7 +16,7 @@ pub(super) struct Networks {
 }
 
 /// Where the file names no network.
-const DEFAULT: Prefix<Ipv4Addr> = Prefix {
+const DEFAULT_NETWORK: Prefix<Ipv4Addr> = Prefix {
     address: Ipv4Addr::new(10, 78, 0, 0),
     bits: 16,
 };
@@ -27,10 +27,10 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
     let v6 = fields.optional_with("network_v6", |node| {
         let network_v6 = v6(node)?;
         let address = Ipv6Addr::from_bits(network_v6.address.to_bits() & network_v6.mask());
-        roomy(network_v6, address, 120)
+        check_network(network_v6, address, 120)
     });
     Networks {
-        v4: v4.map_or(DEFAULT, |v4| v4.value),
+        v4: v4.map_or(DEFAULT_NETWORK, |v4| v4.value),
         v6: v6.map(|v6| v6.value),
     }
 }
@@ -39,22 +39,25 @@ pub(super) fn networks(fields: &mut Fields<'_>) -> Networks {
 pub(crate) fn network(node: &Node) -> Result<Prefix<Ipv4Addr>, Fault> {
     let network_prefix = v4(node)?;
     let address = Ipv4Addr::from_bits(network_prefix.address.to_bits() & network_prefix.mask());
-    roomy(network_prefix, address, 30)
+    check_network(network_prefix, address, 30)
 }
 
 /// A network of at most this many bits, that has room for nodes, given by its own address.
-fn roomy<A: Copy + PartialEq + std::fmt::Display>(
-    given: Prefix<A>,
+fn check_network<A: Copy + PartialEq + std::fmt::Display>(
+    network: Prefix<A>,
     address: A,
-    max: u8,
+    max_bits: u8,
 ) -> Result<Prefix<A>, Fault> {
-    let bits = given.bits;
-    if bits > max {
+    let bits = network.bits;
+    if bits > max_bits {
         let message = format!("a network of {bits} bits has no room for sites");
-        return Err(Fault::new(message, format!("write at most /{max}")));
+        return Err(Fault::new(message, format!("write at most /{max_bits}")));
     }
-    if address != given.address {
-        let message = format!("{}/{bits} is not the network's own address", given.address);
+    if address != network.address {
+        let message = format!(
+            "{}/{bits} is not the network's own address",
+            network.address
+        );
         return Err(Fault::new(message, format!("write \"{address}/{bits}\"")));
     }
     Ok(Prefix { address, bits })

@@ -36,19 +36,19 @@ fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
     assert_eq!(examples(nodes).count(), 7);
     for example in examples(nodes) {
         // The next chapter explains how nodes are connected; here the test connects them.
-        let head = if example.contains("version") {
+        let version = if example.contains("version") {
             ""
         } else {
             "version = 1\n"
         };
-        let joined = match example {
+        let links = match example {
             _ if example.contains("[[switch]]") => {
                 "[[site]]\nname = \"a\"\n[[link]]\na = \"a\"\nb = \"core\"\n\
                  [[link]]\na = \"core\"\nb = \"rack\"\n"
             }
             _ => "",
         };
-        let source = Source::new("docs.toml", format!("{head}{example}{joined}"));
+        let source = Source::new("docs.toml", format!("{version}{example}{links}"));
         let topology = Topology::parse(&source);
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
@@ -58,11 +58,11 @@ fn every_example_of_nodes_and_shapes_is_a_valid_topology() {
 fn every_example_of_services_is_a_valid_topology() {
     assert_eq!(examples(SERVICES).count(), 3);
     for example in examples(SERVICES) {
-        let more = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
+        let extra_toml = "[[site]]\nname = \"one\"\n[[site]]\nname = \"two\"\n\
                     [[generate]]\nshape = \"star\"\nnames = [\"x\"]\n";
         let links = ["client", "server", "one", "two"]
             .map(|site| format!("[[link]]\na = \"{site}\"\nb = \"hub\"\n"));
-        let text = format!("{SITES}{more}{}{example}", links.concat());
+        let text = format!("{SITES}{extra_toml}{}{example}", links.concat());
         let topology = Topology::parse(&Source::new("docs.toml", text));
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
@@ -99,7 +99,9 @@ fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
 
 #[test]
 fn every_overlay_and_balancer_is_on_a_page() {
-    let kinds = crate::links::OVERLAYS.iter().chain(crate::links::BALANCERS);
+    let kinds = crate::links::OVERLAY_KINDS
+        .iter()
+        .chain(crate::links::BALANCER_KINDS);
     for kind in kinds {
         let name = kind.name();
         let spellings = [format!("`{name}`"), format!("kind = \"{name}\"")];
@@ -117,7 +119,7 @@ fn the_example_of_guests_is_a_valid_topology_and_every_kind_is_on_the_page() {
     let read = |text: String| Topology::parse(&Source::new("docs.toml", text));
     let topology = read(format!("version = 1\n{guest_kind}"));
     assert!(topology.is_ok(), "{topology:?}");
-    let kinds = crate::links::GUESTS.iter().map(|kind| kind.name());
+    let kinds = crate::links::GUEST_KINDS.iter().map(|kind| kind.name());
     for word in kinds {
         assert!(GUESTS.contains(&format!("| `{word}` |")), "{word}");
     }
@@ -155,12 +157,12 @@ fn settings_that_do_not_reach_a_guest_kernel_are_refused_with_a_remedy() {
 fn the_paths_page_has_valid_examples_and_every_key() {
     assert_eq!(examples(PATHS).count(), 3);
     for example in examples(PATHS) {
-        let head = if example.contains("version") {
+        let version = if example.contains("version") {
             ""
         } else {
             SITES
         };
-        let topology = Topology::parse(&Source::new("docs.toml", format!("{head}{example}")));
+        let topology = Topology::parse(&Source::new("docs.toml", format!("{version}{example}")));
         assert!(topology.is_ok(), "{topology:?}\n{example}");
     }
     for key in [

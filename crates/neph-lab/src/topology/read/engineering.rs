@@ -20,33 +20,33 @@ struct Season {
     period: Span,
 }
 
-const LOW: Season = Season {
+const LOW_SEASON: Season = Season {
     every: Span::from_secs(30),
     swing: Share::from_billionths(300_000_000),
     period: Span::from_secs(120),
 };
 
-const HIGH: Season = Season {
+const HIGH_SEASON: Season = Season {
     every: Span::from_secs(10),
     swing: Share::from_billionths(700_000_000),
     period: Span::from_secs(20),
 };
 
 /// The controller of a link, if it has one.
-pub(super) fn engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<Change> {
+pub(super) fn read_engineering(link: &mut Fields<'_>, shapes: &[Shape; 2]) -> Option<Change> {
     let mut table = link.table("engineering")?;
     let season = table.optional_with("season", |node| {
-        choice(node, &[("low", LOW), ("high", HIGH)])
+        choice(node, &[("low", LOW_SEASON), ("high", HIGH_SEASON)])
     });
-    let season = season.map_or(LOW, |season| season.value);
+    let season = season.map_or(LOW_SEASON, |season| season.value);
     let every = table.optional_with("every", schedule::period);
     let period = table.optional_with("period", schedule::period);
     let demand = table.optional_with("demand", demand);
     let swing = table.optional_with("swing", swing);
     let preference = table.optional_with("preference", preference);
     let direction = schedule::direction(&mut table);
-    let open = shapes[0].paths.iter().filter(|path| path.only.is_none());
-    if open.count() < 2 {
+    let unreserved_paths = shapes[0].paths.iter().filter(|path| path.only.is_none());
+    if unreserved_paths.count() < 2 {
         let message = "this link has no two paths for all, so nothing can be moved";
         table.fault(
             table.span(),
@@ -112,10 +112,10 @@ mod tests {
 
     const PATHS: &str = "[[link.path]]\ndelay = \"8ms\"\n[[link.path]]\ndelay = \"16ms\"\n";
 
-    fn link(rest: &str) -> Result<Link, Vec<Problem>> {
+    fn parse_link(extra_toml: &str) -> Result<Link, Vec<Problem>> {
         let text = format!(
             "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
-             [[link]]\na = \"a\"\nb = \"b\"\n{rest}"
+             [[link]]\na = \"a\"\nb = \"b\"\n{extra_toml}"
         );
         let topology = Topology::parse(&Source::new("lab.toml", text))?;
         Ok(topology.links[0].clone())
@@ -127,7 +127,7 @@ mod tests {
             + PATHS
             + "[link.engineering]\nseason = \"high\"\nperiod = \"1min\"\n"
             + "[[link.schedule]]\nat = \"5s\"\nreshuffle = true\n";
-        let link = link(&high).expect("fine");
+        let link = parse_link(&high).expect("fine");
         assert_eq!(link.b_to_a.splitting, Splitting::Rendezvous);
         let [reshuffle, controller] = &link.schedule[..] else {
             panic!("{:?}", link.schedule)
@@ -135,11 +135,11 @@ mod tests {
         assert_eq!(reshuffle.action, ChangeAction::Reshuffle);
         assert_eq!(
             (controller.at, controller.every),
-            (HIGH.every, Some(HIGH.every))
+            (HIGH_SEASON.every, Some(HIGH_SEASON.every))
         );
         let requested = TrafficEngineering {
             demand: Share::ALL,
-            swing: HIGH.swing,
+            swing: HIGH_SEASON.swing,
             preference: 4,
             period: Span::from_secs(60),
         };
@@ -156,14 +156,15 @@ mod tests {
             ("every = \"1ms\"", "at least 10ms"),
             ("until = \"1s\"", ""),
         ] {
-            let mistakes = link(&format!("{PATHS}[link.engineering]\n{rest}\n")).expect_err(rest);
+            let mistakes =
+                parse_link(&format!("{PATHS}[link.engineering]\n{rest}\n")).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
         }
         for extra in [
             "[link.engineering]\nseason = \"low\"\n",
             "splitting = \"modulo\"\n",
         ] {
-            let mistakes = link(extra).expect_err(extra);
+            let mistakes = parse_link(extra).expect_err(extra);
             assert!(
                 mistakes[0].remedy.contains("twice"),
                 "{extra}: {mistakes:?}"

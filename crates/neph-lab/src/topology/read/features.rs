@@ -12,20 +12,20 @@ use crate::topology::quantity;
 pub(super) const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
 
 /// All settings of a direction of a link.
-pub(super) fn features(table: &mut Fields<'_>, traces: &Traces) -> PartialShape {
+pub(super) fn read_shape(table: &mut Fields<'_>, traces: &Traces) -> PartialShape {
     let mut partial_shape = PartialShape {
-        wire: wire(table, traces),
+        wire: read_wire(table, traces),
         ..PartialShape::default()
     };
     partial_shape.rate = value(table.optional_with("rate", quantity::rate));
     partial_shape.queue = value(table.optional_with("queue", quantity::queue));
-    partial_shape.discipline = discipline(table);
+    partial_shape.discipline = read_discipline(table);
     partial_shape.mtu = value(table.optional_with("mtu", quantity::mtu));
     partial_shape
 }
 
 /// All settings of the wire behind the transmitter.
-pub(super) fn wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
+pub(super) fn read_wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
     // The path of a trace file is relative to the topology.
     let topology = Path::new(table.problems().source().name());
     let folder = topology
@@ -37,7 +37,7 @@ pub(super) fn wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
     PartialWire {
         delay: value(table.optional_with("delay", quantity::delay)),
         jitter: value(jitter),
-        loss: loss(table),
+        loss: read_loss(table),
         corrupt: value(table.optional_with("corrupt", quantity::share)),
         duplicate: value(table.optional_with("duplicate", quantity::share)),
         reorder: value(table.optional_with("reorder", quantity::share)),
@@ -45,7 +45,7 @@ pub(super) fn wire(table: &mut Fields<'_>, traces: &Traces) -> PartialWire {
 }
 
 /// A name, or a table with a name and CoDel's times.
-fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
+fn read_discipline(table: &mut Fields<'_>) -> Option<Discipline> {
     let codel = Discipline::CoDel(CoDel::default());
     let names = [("drop-tail", Discipline::DropTail), ("codel", codel)];
     let entry = table.entry("discipline")?;
@@ -56,10 +56,12 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
     let name = inner.required_with("name", |node| choice(node, &names[1..]));
     let target = inner.optional_with("target", quantity::codel_time);
     let interval = inner.optional_with("interval", quantity::codel_time);
-    let usual = CoDel::default();
+    let defaults = CoDel::default();
     let parameters = CoDel {
-        target: target.as_ref().map_or(usual.target, |target| target.value),
-        interval: value(interval).unwrap_or(usual.interval),
+        target: target
+            .as_ref()
+            .map_or(defaults.target, |target| target.value),
+        interval: value(interval).unwrap_or(defaults.interval),
     };
     if let Some(target) = target.filter(|target| target.value >= parameters.interval) {
         let message = "the target is not below the interval";
@@ -74,7 +76,7 @@ fn discipline(table: &mut Fields<'_>) -> Option<Discipline> {
 }
 
 /// A share, or a table that describes bursts.
-fn loss(table: &mut Fields<'_>) -> Option<Loss> {
+fn read_loss(table: &mut Fields<'_>) -> Option<Loss> {
     let entry = table.entry("loss")?;
     if !matches!(entry.node.value, Value::Table(_)) {
         let share = table.optional_with("loss", quantity::share)?;
@@ -82,13 +84,13 @@ fn loss(table: &mut Fields<'_>) -> Option<Loss> {
     }
     let mut model = Fields::of(&entry.node, table.problems())?;
     let models = [("gilbert-elliott", ())];
-    let loss_name = model.required_with("model", |node| choice(node, &models));
+    let model_name = model.required_with("model", |node| choice(node, &models));
     let to_bad = model.required_with("p", quantity::share);
     let to_good = model.required_with("r", quantity::share);
     let loss_good = model.optional_with("good", quantity::share);
     let loss_bad = model.optional_with("bad", quantity::share);
     model.finish();
-    loss_name?;
+    model_name?;
     Some(Loss::GilbertElliott(GilbertElliott {
         to_bad: to_bad?.value,
         to_good: to_good?.value,
@@ -97,6 +99,6 @@ fn loss(table: &mut Fields<'_>) -> Option<Loss> {
     }))
 }
 
-fn value<T>(placed: Option<Spanned<T>>) -> Option<T> {
-    placed.map(|placed| placed.value)
+fn value<T>(spanned: Option<Spanned<T>>) -> Option<T> {
+    spanned.map(|spanned| spanned.value)
 }

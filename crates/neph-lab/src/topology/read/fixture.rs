@@ -7,7 +7,7 @@ use neph_text::{Fields, choice};
 
 use super::link::LinkEnds;
 use super::service;
-use crate::links::{BALANCERS, GUESTS, OVERLAYS};
+use crate::links::{BALANCER_KINDS, GUEST_KINDS, OVERLAY_KINDS};
 use crate::topology::fixture::{Fixture, FixtureKind, Nodes};
 use crate::topology::{Link, Service};
 
@@ -26,14 +26,14 @@ pub(super) fn fixtures(
     let mut fixtures: Vec<Fixture> = Vec::new();
     let mut names = BTreeSet::new();
     let tables = [
-        ("overlay", OVERLAYS),
-        ("balancer", BALANCERS),
-        ("guest", GUESTS),
+        ("overlay", OVERLAY_KINDS),
+        ("balancer", BALANCER_KINDS),
+        ("guest", GUEST_KINDS),
     ];
     for (key, kinds) in tables {
         for table in fields.tables(key) {
             let span = table.span();
-            let Some(fixture) = fixture(table, kinds, nodes) else {
+            let Some(fixture) = read_fixture(table, kinds, nodes) else {
                 continue;
             };
             if !names.insert(fixture.name.clone()) {
@@ -54,12 +54,12 @@ pub(super) fn fixtures(
     fixtures
 }
 
-fn fixture(
+fn read_fixture(
     mut table: Fields<'_>,
     kinds: &[&'static dyn FixtureKind],
     nodes: Nodes<'_>,
 ) -> Option<Fixture> {
-    let name = table.required_with("name", service::name);
+    let name = table.required_with("name", service::program_name);
     let choices: Vec<(&str, &'static dyn FixtureKind)> =
         kinds.iter().map(|kind| (kind.name(), *kind)).collect();
     // Without its kind the other keys are unknown.

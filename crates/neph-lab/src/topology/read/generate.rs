@@ -17,7 +17,7 @@ use tables::{Document, link_table, node_table};
 /// More than a lab can run, and its square can still be read.
 const MAX_SITES: usize = 64;
 /// Of the clients, and of the clouds, of tiers.
-const MAX_IN_A_TIER: u32 = 32;
+const MAX_SITES_PER_TIER: u32 = 32;
 
 #[derive(Clone, Copy, Debug)]
 enum Form {
@@ -33,16 +33,16 @@ pub(super) fn expand(document: Table, problems: &Problems<'_>) -> Table {
     let tables = top.tables("generate");
     if tables.is_empty() {
         // Also if it is no list of tables, which was reported.
-        return tables::without(document, "generate");
+        return tables::without_key(document, "generate");
     }
-    let mut written = Document::default();
+    let mut generated = Document::default();
     for table in tables {
-        generate(table, &mut written);
+        generate(table, &mut generated);
     }
-    written.added_to(tables::without(document, "generate"))
+    generated.append_to(tables::without_key(document, "generate"))
 }
 
-fn generate(mut table: Fields<'_>, written: &mut Document) {
+fn generate(mut table: Fields<'_>, document: &mut Document) {
     let forms = [
         ("pair", Form::Pair),
         ("star", Form::Star),
@@ -50,20 +50,21 @@ fn generate(mut table: Fields<'_>, written: &mut Document) {
         ("tiers", Form::Tiers),
     ];
     let form = table.required_with("shape", |node| choice(node, &forms));
-    let features = |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
+    let own_settings =
+        |table: &mut Fields<'_>, key| table.entry(key).map(|entry| entry.node.clone());
     let settings = CommonSettings {
         span: form
             .as_ref()
             .map_or_else(|| table.span(), |form| form.span.clone()),
-        site: features(&mut table, "site"),
-        link: features(&mut table, "link"),
+        site: own_settings(&mut table, "site"),
+        link: own_settings(&mut table, "link"),
     };
     match form.map(|form| form.value) {
         None => return,
-        Some(Form::Pair) => pair(&mut table, &settings, written),
-        Some(Form::Star) => star(&mut table, &settings, written),
-        Some(Form::Mesh) => mesh(&mut table, &settings, written),
-        Some(Form::Tiers) => tiers(&mut table, &settings, written),
+        Some(Form::Pair) => pair(&mut table, &settings, document),
+        Some(Form::Star) => star(&mut table, &settings, document),
+        Some(Form::Mesh) => mesh(&mut table, &settings, document),
+        Some(Form::Tiers) => tiers(&mut table, &settings, document),
     }
     table.finish();
 }
@@ -76,23 +77,23 @@ struct CommonSettings {
 }
 
 impl CommonSettings {
-    fn site(&self, written: &mut Document, name: &str) {
+    fn add_site(&self, document: &mut Document, name: &str) {
         let table = node_table(name, self.site.as_ref(), &self.span);
-        written.sites.push(table);
+        document.sites.push(table);
     }
 
-    fn router(&self, written: &mut Document, name: &str) {
-        written.routers.push(node_table(name, None, &self.span));
+    fn add_router(&self, document: &mut Document, name: &str) {
+        document.routers.push(node_table(name, None, &self.span));
     }
 
-    fn link(&self, written: &mut Document, ends: [&str; 2]) {
+    fn add_link(&self, document: &mut Document, ends: [&str; 2]) {
         let table = link_table(ends, self.link.as_ref(), &self.span);
-        written.links.push(table);
+        document.links.push(table);
     }
 }
 
 /// The names of the sites: as given, or numbered from 1.
-fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
+fn names(table: &mut Fields<'_>, min_count: usize) -> Option<Vec<String>> {
     let given_names = table.one_or_list::<String>("names");
     let count = table.optional::<u32>("sites");
     let prefix = table.optional::<String>("prefix");
@@ -113,9 +114,9 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
             return None;
         }
     };
-    if names.len() < fewest || names.len() > MAX_SITES {
+    if names.len() < min_count || names.len() > MAX_SITES {
         let message = format!("{} sites do not make this shape", names.len());
-        let remedy = format!("write {fewest} to {MAX_SITES}");
+        let remedy = format!("write {min_count} to {MAX_SITES}");
         table.fault(table.span(), message, remedy);
         return None;
     }
@@ -123,7 +124,7 @@ fn names(table: &mut Fields<'_>, fewest: usize) -> Option<Vec<String>> {
 }
 
 /// Two sites and a link.
-fn pair(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
+fn pair(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
     let Some(names) = names(table, 2) else {
         return;
     };
@@ -132,27 +133,27 @@ fn pair(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         table.fault(table.span(), message, "write two names, or another shape");
         return;
     };
-    like.site(written, a);
-    like.site(written, b);
-    like.link(written, [a, b]);
+    settings.add_site(document, a);
+    settings.add_site(document, b);
+    settings.add_link(document, [a, b]);
 }
 
 /// Sites around a router.
-fn star(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
+fn star(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
     let centre = table.optional::<String>("centre");
     let centre = centre.map_or_else(|| "hub".to_owned(), |centre| centre.value);
     let Some(names) = names(table, 1) else {
         return;
     };
-    like.router(written, &centre);
+    settings.add_router(document, &centre);
     for name in &names {
-        like.site(written, name);
-        like.link(written, [name, &centre]);
+        settings.add_site(document, name);
+        settings.add_link(document, [name, &centre]);
     }
 }
 
 /// A link for each pair of sites: from a matrix of round trips, or all equal.
-fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
+fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
     let entry = table.entry("matrix");
     let matrix_name = entry.and_then(|entry| match &entry.node.value {
         Value::Text(_) => Some(choice(&entry.node, matrix::NAMED)),
@@ -163,19 +164,19 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
             table.problems().add(entry.node.span.clone(), fault);
             return;
         }
-        (Some(entry), Some(Ok(make))) => {
-            subset(table, make()).map(|matrix| (matrix, entry.node.span.clone()))
+        (Some(entry), Some(Ok(build_matrix))) => {
+            subset(table, build_matrix()).map(|matrix| (matrix, entry.node.span.clone()))
         }
         (Some(entry), None) => names(table, 2)
-            .and_then(|names| rows(&entry.node, names, table.problems()))
+            .and_then(|names| read_rows(&entry.node, names, table.problems()))
             .map(|matrix| (matrix, entry.node.span.clone())),
         (None, _) => {
             if let Some(names) = names(table, 2) {
-                for_each_pair(&names, |a, b| like.link(written, [a, b]));
+                for_each_pair(&names, |a, b| settings.add_link(document, [a, b]));
                 for name in &names {
-                    like.site(written, name);
+                    settings.add_site(document, name);
                 }
-                written.is_mesh = true;
+                document.is_mesh = true;
             }
             return;
         }
@@ -184,26 +185,26 @@ fn mesh(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
         return;
     };
     for site in &matrix.sites {
-        let mut node = node_table(&site.name, like.site.as_ref(), &like.span);
-        tables::label(&mut node, &site.labels, &span);
-        written.sites.push(node);
+        let mut node = node_table(&site.name, settings.site.as_ref(), &settings.span);
+        tables::add_labels(&mut node, &site.labels, &span);
+        document.sites.push(node);
     }
     for_each_pair(&matrix.names(), |a, b| {
-        let mut link = link_table([a, b], like.link.as_ref(), &like.span);
+        let mut link = link_table([a, b], settings.link.as_ref(), &settings.span);
         let delay = matrix.one_way(a, b);
-        if let Err(span) = tables::delay(&mut link, delay, &span) {
+        if let Err(span) = tables::set_delay(&mut link, delay, &span) {
             let message = "the matrix sets the length of the links";
             table.fault(span, message, "leave delay out");
         }
-        written.links.push(link);
+        document.links.push(link);
     });
-    written.is_mesh = true;
+    document.is_mesh = true;
 }
 
-fn for_each_pair(names: &[String], mut work: impl FnMut(&str, &str)) {
+fn for_each_pair(names: &[String], mut on_pair: impl FnMut(&str, &str)) {
     for (index, a) in names.iter().enumerate() {
         for b in &names[index + 1..] {
-            work(a, b);
+            on_pair(a, b);
         }
     }
 }
@@ -233,11 +234,11 @@ fn subset(table: &mut Fields<'_>, mut matrix: Matrix) -> Option<Matrix> {
 }
 
 /// A matrix in the file: for each site the round trips to those that follow it.
-fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
-    let rows_fault = |why: String| {
+fn read_rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matrix> {
+    let rows_fault = |message: String| {
         let example = "matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]] for three sites";
         let remedy = format!("write the round trips to the sites behind it: {example}");
-        Fault::new(why, remedy)
+        Fault::new(message, remedy)
     };
     let Value::List(rows) = &node.value else {
         let message = format!("this is {}", node.value.noun());
@@ -250,14 +251,14 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
         return None;
     }
     let mut matrix = Matrix::new(names);
-    let mut is_whole = true;
+    let mut is_valid = true;
     for (from, row) in rows.iter().enumerate() {
         let cells = match &row.value {
             Value::List(cells) if cells.len() == rows.len() - from => cells,
             _ => {
                 let message = format!("this row is not {} round trips", rows.len() - from);
                 problems.add(row.span.clone(), rows_fault(message));
-                is_whole = false;
+                is_valid = false;
                 continue;
             }
         };
@@ -266,21 +267,21 @@ fn rows(node: &Node, names: Vec<String>, problems: &Problems<'_>) -> Option<Matr
                 Ok(round_trip) => matrix.set(from, from + step + 1, round_trip),
                 Err(fault) => {
                     problems.add(cell.span.clone(), fault);
-                    is_whole = false;
+                    is_valid = false;
                 }
             }
         }
     }
-    is_whole.then_some(matrix)
+    is_valid.then_some(matrix)
 }
 
 /// The number of sites in a tier.
 fn sites_per_tier(node: &Node) -> Result<u32, Fault> {
     let count = u32::from_node(node)?;
-    if (1..=MAX_IN_A_TIER).contains(&count) {
+    if (1..=MAX_SITES_PER_TIER).contains(&count) {
         return Ok(count);
     }
-    let remedy = format!("write 1 to {MAX_IN_A_TIER}");
+    let remedy = format!("write 1 to {MAX_SITES_PER_TIER}");
     Err(Fault::new(
         format!("a tier cannot have {count} sites"),
         remedy,
@@ -289,35 +290,42 @@ fn sites_per_tier(node: &Node) -> Result<u32, Fault> {
 
 /// Clients behind an access router, a core router, and the clouds behind it: the path from a user to a
 /// service in the first source.
-fn tiers(table: &mut Fields<'_>, like: &CommonSettings, written: &mut Document) {
-    let mut counted = |key, label: &str| {
+fn tiers(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
+    let mut tier_names = |key, label: &str| {
         let count = table.optional_with(key, sites_per_tier);
         match count.map_or(1, |count| count.value) {
             1 => vec![label.to_owned()],
             count => (1..=count).map(|n| format!("{label}{n}")).collect(),
         }
     };
-    let (clients, clouds) = (counted("clients", "client"), counted("clouds", "cloud"));
-    let mut tier = |key| {
-        let own_node = table.entry(key).map(|entry| entry.node.clone());
-        let link = own_node.or_else(|| like.link.clone());
+    let (clients, clouds) = (
+        tier_names("clients", "client"),
+        tier_names("clouds", "cloud"),
+    );
+    let mut tier_settings = |key| {
+        let tier_node = table.entry(key).map(|entry| entry.node.clone());
+        let link = tier_node.or_else(|| settings.link.clone());
         CommonSettings {
-            span: like.span.clone(),
-            site: like.site.clone(),
+            span: settings.span.clone(),
+            site: settings.site.clone(),
             link,
         }
     };
-    let (access, core, cloud) = (tier("access"), tier("core"), tier("cloud"));
-    like.router(written, "access");
-    like.router(written, "core");
-    core.link(written, ["access", "core"]);
+    let (access, core, cloud) = (
+        tier_settings("access"),
+        tier_settings("core"),
+        tier_settings("cloud"),
+    );
+    settings.add_router(document, "access");
+    settings.add_router(document, "core");
+    core.add_link(document, ["access", "core"]);
     for client in &clients {
-        access.site(written, client);
-        access.link(written, [client, "access"]);
+        access.add_site(document, client);
+        access.add_link(document, [client, "access"]);
     }
     for name in &clouds {
-        cloud.site(written, name);
-        cloud.link(written, ["core", name]);
+        cloud.add_site(document, name);
+        cloud.add_link(document, ["core", name]);
     }
 }
 

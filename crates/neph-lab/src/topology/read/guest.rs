@@ -6,11 +6,11 @@ use neph_text::{Fault, Problems};
 
 use crate::topology::Topology;
 
-/// Notes what does not hold.
+/// Checks that nothing in a guest's site needs the lab's kernel.
 pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     for guest in topology.guests() {
         let site = &topology.sites[guest.site];
-        let note = |message: String, remedy: &str| {
+        let add_problem = |message: String, remedy: &str| {
             problems.add(span.clone(), Fault::new(message, remedy));
         };
         let name = &site.name;
@@ -20,7 +20,7 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
                 "service '{}' is at '{name}', which is a guest",
                 service.name
             );
-            note(message, "write its command into the 'run' of the [[guest]]");
+            add_problem(message, "write its command into the 'run' of the [[guest]]");
         }
         let mut traffic = topology.traffic.iter();
         if let Some(traffic) =
@@ -30,15 +30,15 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
                 "traffic '{}' ends at '{name}', which is a guest",
                 traffic.name
             );
-            note(message, "send it to the guest's host or past it");
+            add_problem(message, "send it to the guest's host or past it");
         }
         let settings = [
             ("sysctls", !site.sysctls.is_empty()),
             ("congestion_control", site.congestion_control.is_some()),
         ];
-        for (key, _) in settings.into_iter().filter(|(_, requested)| *requested) {
+        for (key, _) in settings.into_iter().filter(|(_, is_set)| *is_set) {
             let message = format!("'{name}' is a guest: '{key}' does not reach its kernel");
-            note(
+            add_problem(
                 message,
                 "write a sysctl -w line into the 'run' of the [[guest]]",
             );

@@ -5,18 +5,18 @@ use std::ops::Range;
 
 use neph_text::{Fault, Fields, FromNode, Node, choice};
 
-use super::features::{DIRECTIONS, features};
+use super::features::{DIRECTIONS, read_shape};
 use super::trace::Traces;
 use super::{NAME_REMEDY, engineering, is_name, path, schedule};
 use crate::gate::{Change, ChangeAction, PartialShape, Shape};
-use crate::links::{LINKS, kind_of};
+use crate::links::{LINK_KINDS, link_kind};
 use crate::topology::{Link, Site};
 
 /// The minimum MTU with IPv6 (RFC 8200, section 5).
-const LEAST_V6: u32 = 1280;
+const MIN_IPV6_MTU: u32 = 1280;
 
 /// Names that the kernel uses otherwise: loopback, and settings of all interfaces.
-const RESERVED: [&str; 3] = ["lo", "all", "default"];
+const RESERVED_NAMES: [&str; 3] = ["lo", "all", "default"];
 
 /// The possible ends of links.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Link> {
     let traces = Traces::default();
     for (number, table) in fields.tables("link").into_iter().enumerate() {
         let span = table.span();
-        let Some(link) = link(table, number, ends, &traces) else {
+        let Some(link) = read_link(table, number, ends, &traces) else {
             continue;
         };
         if !names.insert(link.name.clone()) {
@@ -46,19 +46,25 @@ pub(super) fn links(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Link> {
     links
 }
 
-fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Traces) -> Option<Link> {
-    let a = end(&mut table, "a", ends);
-    let b = end(&mut table, "b", ends);
+fn read_link(
+    mut table: Fields<'_>,
+    number: usize,
+    ends: LinkEnds<'_>,
+    traces: &Traces,
+) -> Option<Link> {
+    let a = site_index(&mut table, "a", ends);
+    let b = site_index(&mut table, "b", ends);
     let name = table.optional_with("name", link_name);
-    let kinds: Vec<(&str, &'static str)> = LINKS.iter().map(|k| (k.name(), k.name())).collect();
+    let kinds: Vec<(&str, &'static str)> =
+        LINK_KINDS.iter().map(|k| (k.name(), k.name())).collect();
     let kind = table.optional_with("kind", |node| choice(node, &kinds));
-    let shared = features(&mut table, traces);
-    let mut shapes = DIRECTIONS.map(|key| direction(&mut table, key, &shared, traces));
+    let shared = read_shape(&mut table, traces);
+    let mut shapes = DIRECTIONS.map(|key| read_direction(&mut table, key, &shared, traces));
     let paths = path::paths(&mut table, traces);
-    path::lay(&paths, &mut shapes);
-    path::split(&mut table, &mut shapes);
+    path::apply_paths(&paths, &mut shapes);
+    path::read_splitting(&mut table, &mut shapes);
     let mut schedule = schedule::changes(&mut table, &paths, traces);
-    schedule.extend(engineering::engineering(&mut table, &shapes));
+    schedule.extend(engineering::read_engineering(&mut table, &shapes));
     check_useless_queues(&mut table, &shapes, &schedule);
     let [a_to_b, b_to_a] = shapes;
     let link = a.zip(b).map(|(a, b)| Link {
@@ -74,7 +80,7 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
         schedule,
     });
     if let Some(link) = &link {
-        carried(&mut table, link);
+        check_kind_features(&mut table, link);
         check_ipv6_mtu(&mut table, link, ends.sites);
     }
     let (span, problems) = (table.span(), table.problems());
@@ -89,9 +95,9 @@ fn link(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>, traces: &Trace
 }
 
 /// Checks that the link's kind can do what is requested.
-fn carried(table: &mut Fields<'_>, link: &Link) {
-    let kind = kind_of(link);
-    for (key, feature) in kind.refuses(link) {
+fn check_kind_features(table: &mut Fields<'_>, link: &Link) {
+    let kind = link_kind(link);
+    for (key, feature) in kind.unsupported_features(link) {
         let span = key_span(table, key);
         let message = format!("a link of kind \"{}\" cannot {feature}", kind.name());
         table.fault(span, message, "leave 'kind' out or drop this");
@@ -101,33 +107,35 @@ fn carried(table: &mut Fields<'_>, link: &Link) {
 /// Checks that the MTU suits the addresses of the sites.
 fn check_ipv6_mtu(table: &mut Fields<'_>, link: &Link, sites: &[Site]) {
     // A switch has no address, but the nodes behind it may.
-    let speaks = |site: &usize| sites[*site].v6.is_some() || sites[*site].is_switch();
+    let may_have_ipv6 = |site: &usize| sites[*site].v6.is_some() || sites[*site].is_switch();
     let ends = [link.a, link.b];
-    let v6 = ends.iter().all(speaks) && ends.iter().any(|site| sites[*site].v6.is_some());
-    let narrow = |shape: &Shape| shape.mtu.is_some_and(|mtu| mtu < LEAST_V6);
-    if v6 && (narrow(&link.a_to_b) || narrow(&link.b_to_a)) {
+    let uses_ipv6 =
+        ends.iter().all(may_have_ipv6) && ends.iter().any(|site| sites[*site].v6.is_some());
+    let is_too_small = |shape: &Shape| shape.mtu.is_some_and(|mtu| mtu < MIN_IPV6_MTU);
+    if uses_ipv6 && (is_too_small(&link.a_to_b) || is_too_small(&link.b_to_a)) {
         let span = key_span(table, "mtu");
-        let message = format!("IPv6 needs an MTU of {LEAST_V6}, and both sites have an address");
+        let message =
+            format!("IPv6 needs an MTU of {MIN_IPV6_MTU}, and both sites have an address");
         table.fault(span, message, "write a larger one or drop an 'address_v6'");
     }
 }
 
 /// Where `key` is set for a link: for both directions, or else for one.
 fn key_span(table: &mut Fields<'_>, key: &'static str) -> Range<usize> {
-    let printed = |table: &mut Fields<'_>| {
+    let find_span = |table: &mut Fields<'_>| {
         let entry = table.entry(key)?;
         Some(entry.node.span.clone())
     };
-    let mut span = printed(table);
+    let mut span = find_span(table);
     for direction in DIRECTIONS {
-        span = span.or_else(|| printed(&mut table.table(direction)?));
+        span = span.or_else(|| find_span(&mut table.table(direction)?));
     }
     span.unwrap_or_else(|| table.span())
 }
 
 fn link_name(node: &Node) -> Result<String, Fault> {
     let text = String::from_node(node)?;
-    if is_name(&text) && text.len() <= 15 && !RESERVED.contains(&text.as_str()) {
+    if is_name(&text) && text.len() <= 15 && !RESERVED_NAMES.contains(&text.as_str()) {
         return Ok(text);
     }
     let message = format!("'{text}' cannot be a link's name");
@@ -145,7 +153,7 @@ fn default_name(a: &Site, b: &Site, number: usize) -> String {
 }
 
 /// The index of the site that `key` names.
-fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
+fn site_index(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
     let LinkEnds { sites, is_complete } = ends;
     let site_name = table.required::<String>(key)?;
     let index = sites.iter().position(|site| site.name == site_name.value);
@@ -159,7 +167,7 @@ fn end(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<
     index
 }
 
-fn direction(
+fn read_direction(
     table: &mut Fields<'_>,
     key: &'static str,
     shared: &PartialShape,
@@ -170,16 +178,16 @@ fn direction(
     let Some(mut inner) = table.table(key) else {
         return shape;
     };
-    let own_features = features(&mut inner, traces);
-    own_features.apply(&mut shape);
+    let own_shape = read_shape(&mut inner, traces);
+    own_shape.apply(&mut shape);
     inner.finish();
     shape
 }
 
 /// Reports a queue that can never fill.
 fn check_useless_queues(table: &mut Fields<'_>, shapes: &[Shape; 2], schedule: &[Change]) {
-    let rate = |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
-    if schedule.iter().any(rate) {
+    let sets_rate = |change: &Change| matches!(&change.action, ChangeAction::Override(changed) if changed.rate.is_some());
+    if schedule.iter().any(sets_rate) {
         return;
     }
     for (key, shape) in DIRECTIONS.into_iter().zip(shapes) {

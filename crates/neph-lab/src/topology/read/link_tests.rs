@@ -2,7 +2,7 @@
 
 use neph_model::{BitRate, Span};
 
-use super::tests::{TWO, parse};
+use super::tests::{TWO_SITES, parse};
 use super::*;
 use crate::direction::Direction;
 use crate::gate::{
@@ -10,17 +10,17 @@ use crate::gate::{
     Share,
 };
 
-/// [`TWO`], with `features` for its link instead of its delay.
-fn with(features: &str) -> String {
-    TWO.replace("delay = \"6ms\"", features)
+/// [`TWO_SITES`], with `features` for its link instead of its delay.
+fn with_features(features: &str) -> String {
+    TWO_SITES.replace("delay = \"6ms\"", features)
 }
 
 #[test]
-fn bursts_damage_and_limits_are_read() {
+fn burst_loss_bit_errors_and_limits_are_read() {
     let loss = "loss = { model = \"gilbert-elliott\", p = \"1%\", r = \"20%\", good = \"0.5%\" }";
     let rest = "corrupt = \"1%\"\nduplicate = \"2%\"\nreorder = \"3%\"\nmtu = 1400\n\
                 delay = \"4ms\"\njitter = \"pareto 1ms\"\nqueue = \"50 packets\"";
-    let topology = parse(&with(&format!("{loss}\n{rest}"))).expect("fine");
+    let topology = parse(&with_features(&format!("{loss}\n{rest}"))).expect("fine");
     let shape = &topology.links[0].a_to_b;
     let percent = |tenths: u32| Share::from_billionths(tenths * 1_000_000);
     let model = GilbertElliott {
@@ -35,31 +35,34 @@ fn bursts_damage_and_limits_are_read() {
     assert_eq!(shape.wire.reorder, percent(30));
     assert_eq!(shape.mtu, Some(1400));
     assert_eq!(shape.wire.jitter, Jitter::Pareto(Span::from_millis(1)));
-    let back = &topology.links[0].b_to_a;
-    assert_eq!(back.queue, QueueLimit::Packets(50));
-    assert_eq!(back.wire.loss, Loss::Random(percent(10)));
+    let reverse = &topology.links[0].b_to_a;
+    assert_eq!(reverse.queue, QueueLimit::Packets(50));
+    assert_eq!(reverse.wire.loss, Loss::Random(percent(10)));
 }
 
 #[test]
-fn a_discipline_is_a_name_or_has_times_of_its_own() {
-    let of = |discipline: &str| {
-        let text = with(&format!("rate = \"1Mbit/s\"\ndiscipline = {discipline}"));
+fn a_discipline_is_a_name_or_a_table_with_times() {
+    let parse_discipline = |discipline: &str| {
+        let text = with_features(&format!("rate = \"1Mbit/s\"\ndiscipline = {discipline}"));
         parse(&text).map(|topology| topology.links[0].b_to_a.discipline)
     };
-    assert_eq!(of("\"drop-tail\""), Ok(Discipline::DropTail));
-    assert_eq!(of("\"codel\""), Ok(Discipline::CoDel(CoDel::default())));
+    assert_eq!(parse_discipline("\"drop-tail\""), Ok(Discipline::DropTail));
+    assert_eq!(
+        parse_discipline("\"codel\""),
+        Ok(Discipline::CoDel(CoDel::default()))
+    );
     let requested = CoDel {
         target: Span::from_millis(1),
         ..CoDel::default()
     };
-    let given = of("{ name = \"codel\", target = \"1ms\" }");
+    let given = parse_discipline("{ name = \"codel\", target = \"1ms\" }");
     assert_eq!(given, Ok(Discipline::CoDel(requested)));
     for (wrong, part) in [
         ("\"red\"", "known here"),
         ("{ name = \"codel\", target = \"1us\" }", "from 10us"),
         ("{ name = \"codel\", target = \"100ms\" }", "for example"),
     ] {
-        let mistakes = of(wrong).expect_err(wrong);
+        let mistakes = parse_discipline(wrong).expect_err(wrong);
         assert!(mistakes[0].remedy.contains(part), "{mistakes:?}");
     }
 }
@@ -70,7 +73,7 @@ fn a_trace_file_is_found_in_the_folder_of_the_topology() {
     std::fs::write(folder.path().join("day.txt"), "1ms\n2ms\n").expect("write");
     let name = folder.path().join("lab.toml").display().to_string();
     let read = |file: &str| {
-        let text = with(&format!("jitter = \"trace {file}\""));
+        let text = with_features(&format!("jitter = \"trace {file}\""));
         Topology::parse(&Source::new(name.clone(), text))
     };
     let topology = read("day.txt").expect("fine");
@@ -94,8 +97,8 @@ fn invalid_link_features_are_reported_with_their_position() {
         ("mtu = 1279", "20:7", "drop an 'address_v6'"),
         ("corrupt = \"101%\"", "20:11", "from 0% to 100%"),
     ] {
-        let both_v6 =
-            with(features).replace("10.0.0.1/24\"", "10.0.0.1/24\"\naddress_v6 = \"fd00::1\"");
+        let both_v6 = with_features(features)
+            .replace("10.0.0.1/24\"", "10.0.0.1/24\"\naddress_v6 = \"fd00::1\"");
         let mistakes = parse(&both_v6).expect_err(features);
         let found = mistakes.iter().any(|mistake| {
             mistake.position.to_string() == position && mistake.remedy.contains(part)
@@ -108,7 +111,7 @@ fn invalid_link_features_are_reported_with_their_position() {
 fn an_unsupported_link_feature_is_reported_at_its_position() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("day.txt"), "1ms\n").expect("write");
-    let text = with("kind = \"netem\"").replace("uniform 1ms", "trace day.txt");
+    let text = with_features("kind = \"netem\"").replace("uniform 1ms", "trace day.txt");
     let name = folder.path().join("lab.toml").display().to_string();
     let mistakes = Topology::parse(&Source::new(name, text)).expect_err("netem has no traces");
     assert_eq!(mistakes.len(), 1, "{mistakes:?}");
@@ -120,7 +123,7 @@ fn an_unsupported_link_feature_is_reported_at_its_position() {
     );
 }
 
-const TWO_PATHS: &str = r#"
+const PATHS_TOML: &str = r#"
 [[link.path]]
 name = "short"
 weight = 3
@@ -132,26 +135,29 @@ b_to_a = { delay = "20ms", loss = "1%" }
 #[test]
 fn paths_override_link_features_separately_per_direction() {
     let features = "delay = \"16ms\"\nduplicate = \"1%\"";
-    let topology = parse(&(with(features) + TWO_PATHS)).expect("fine");
+    let topology = parse(&(with_features(features) + PATHS_TOML)).expect("fine");
     let link = &topology.links[0];
-    let of = |shape: &crate::gate::Shape| -> Vec<(String, u32, Span)> {
+    let path_rows = |shape: &crate::gate::Shape| -> Vec<(String, u32, Span)> {
         let paths = shape.paths.iter();
         paths
             .map(|path| (path.name.clone(), path.weight, path.wire.delay))
             .collect()
     };
-    let path_of = |name: &str, weight, ms| (name.to_owned(), weight, Span::from_millis(ms));
+    let path_row = |name: &str, weight, ms| (name.to_owned(), weight, Span::from_millis(ms));
     assert_eq!(
-        of(&link.a_to_b),
-        [path_of("short", 3, 8), path_of("path2", 1, 16)]
+        path_rows(&link.a_to_b),
+        [path_row("short", 3, 8), path_row("path2", 1, 16)]
     );
     assert_eq!(
-        of(&link.b_to_a),
-        [path_of("short", 3, 8), path_of("path2", 1, 20)]
+        path_rows(&link.b_to_a),
+        [path_row("short", 3, 8), path_row("path2", 1, 20)]
     );
-    let back = &link.b_to_a.paths[1].wire;
-    assert_eq!(back.loss, Loss::Random(Share::from_billionths(10_000_000)));
-    assert_eq!(back.duplicate, Share::from_billionths(10_000_000));
+    let reverse_wire = &link.b_to_a.paths[1].wire;
+    assert_eq!(
+        reverse_wire.loss,
+        Loss::Random(Share::from_billionths(10_000_000))
+    );
+    assert_eq!(reverse_wire.duplicate, Share::from_billionths(10_000_000));
 }
 
 #[test]
@@ -162,26 +168,26 @@ fn a_path_may_be_reserved_for_a_protocol_but_not_every_path() {
         let paths = topology.links[0].b_to_a.paths.iter();
         Ok(paths.map(|path| path.only).collect::<Vec<_>>())
     };
-    let two = TWO.to_owned() + TWO_PATHS;
+    let two_paths = TWO_SITES.to_owned() + PATHS_TOML;
     for (name, reserved_for) in [
         ("icmp", ReservedProtocol::Icmp),
         ("tcp", ReservedProtocol::Tcp),
         ("udp", ReservedProtocol::Udp),
     ] {
-        let text = reserved(&two, &format!("only = \"{name}\""));
+        let text = reserved(&two_paths, &format!("only = \"{name}\""));
         assert_eq!(only(&text), Ok(vec![Some(reserved_for), None]));
     }
     for (text, part) in [
-        (reserved(&two, "only = \"imcp\""), "icmp"),
+        (reserved(&two_paths, "only = \"imcp\""), "icmp"),
         (
-            reserved(TWO_PATHS, "only = \"tcp\"").replace("b_to_a", "only = \"udp\"\nb_to_a"),
+            reserved(PATHS_TOML, "only = \"tcp\"").replace("b_to_a", "only = \"udp\"\nb_to_a"),
             "without 'only'",
         ),
     ] {
         let text = if text.contains("version") {
             text
         } else {
-            TWO.to_owned() + &text
+            TWO_SITES.to_owned() + &text
         };
         let mistakes: Vec<neph_text::Problem> = only(&text).expect_err(part);
         assert_eq!(mistakes.len(), 1, "{mistakes:?}");
@@ -210,8 +216,8 @@ loss = "100%"
 "#;
 
 #[test]
-fn a_schedule_is_read() {
-    let text = TWO.to_owned() + TWO_PATHS + SCHEDULE;
+fn a_schedule_is_read_with_all_its_entries() {
+    let text = TWO_SITES.to_owned() + PATHS_TOML + SCHEDULE;
     let topology = parse(&text).expect("fine");
     let [first, second, third] = &topology.links[0].schedule[..] else {
         panic!("three");
@@ -221,11 +227,11 @@ fn a_schedule_is_read() {
         (first.at, first.until),
         (Span::from_secs(15), Some(Span::from_secs(40)))
     );
-    let ChangeAction::Override(printed) = &first.action else {
+    let ChangeAction::Override(partial_shape) = &first.action else {
         panic!("{first:?}");
     };
-    assert_eq!(printed.rate, Some(BitRate(1_000_000)));
-    assert_eq!(printed.wire.delay, Some(Span::from_millis(80)));
+    assert_eq!(partial_shape.rate, Some(BitRate(1_000_000)));
+    assert_eq!(partial_shape.wire.delay, Some(Span::from_millis(80)));
     assert_eq!(
         (&second.action, second.every),
         (&ChangeAction::Reshuffle, Some(Span::from_secs(10)))
@@ -273,7 +279,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
         ("at = \"10s\"", "at = \"31d\"", "at most 30d"),
         ("name = \"short\"", "name = \"path2\"", "another 'name'"),
     ] {
-        let text = TWO.to_owned() + TWO_PATHS + &SCHEDULE.replace(from, to);
+        let text = TWO_SITES.to_owned() + PATHS_TOML + &SCHEDULE.replace(from, to);
         let text = if from.starts_with("name") {
             text.replace(from, to)
         } else {
@@ -283,7 +289,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
         let found = mistakes.iter().any(|mistake| mistake.remedy.contains(part));
         assert!(found, "{to}: {mistakes:?}");
     }
-    let unsplit = parse(&(TWO.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
+    let unsplit = parse(&(TWO_SITES.to_owned() + "[[link.schedule]]\nreshuffle = true\n"));
     let mistakes = unsplit.expect_err("one path only");
     assert!(
         mistakes[0].remedy.contains("add [[link.path]]"),
@@ -293,7 +299,7 @@ fn invalid_schedules_are_refused_with_a_remedy() {
 
 #[test]
 fn netem_has_neither_paths_nor_schedules() {
-    let text = with("kind = \"netem\"") + TWO_PATHS + SCHEDULE;
+    let text = with_features("kind = \"netem\"") + PATHS_TOML + SCHEDULE;
     let error: Vec<String> = parse(&text)
         .expect_err("netem cannot")
         .into_iter()
@@ -309,8 +315,8 @@ fn netem_has_neither_paths_nor_schedules() {
 }
 
 #[test]
-fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
-    let text = TWO.replace("rate = \"3Mbit/s\", ", "");
+fn a_queue_needs_a_rate_in_the_link_or_its_schedule() {
+    let text = TWO_SITES.replace("rate = \"3Mbit/s\", ", "");
     assert!(parse(&text).is_err());
     let later = "[[link.schedule]]\nat = \"1s\"\nrate = \"1Mbit/s\"\n";
     assert!(parse(&(text + later)).is_ok());
@@ -318,7 +324,7 @@ fn a_queue_is_for_a_rate_that_may_come_with_the_schedule() {
 
 /// tc refuses these: reported before anything is brought up.
 #[test]
-fn netem_needs_a_delay_to_vary_or_to_overtake() {
+fn netem_jitter_and_reordering_need_a_delay() {
     for (features, part) in [
         ("jitter = \"normal 1ms\"", "vary normally around no delay"),
         ("reorder = \"1%\"", "reorder packets without a delay"),

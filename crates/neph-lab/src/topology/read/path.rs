@@ -2,16 +2,16 @@
 
 use neph_text::{Fault, Fields, FromNode, Node, choice};
 
-use super::features::{DIRECTIONS, wire};
+use super::features::{DIRECTIONS, read_wire};
 use super::is_name;
 use super::trace::Traces;
 use crate::gate::{PartialWire, Path, ReservedProtocol, Shape, Splitting};
 
 /// Maximum number of paths, limited by the truth record; more than an operator would build.
 const MAX_PATHS: usize = 64;
-const HEAVIEST: u32 = 1_000;
+const MAX_WEIGHT: u32 = 1_000;
 /// Protocols that a path can be reserved for.
-const RESERVED: [(&str, ReservedProtocol); 3] = [
+const RESERVED_PROTOCOLS: [(&str, ReservedProtocol); 3] = [
     ("icmp", ReservedProtocol::Icmp),
     ("tcp", ReservedProtocol::Tcp),
     ("udp", ReservedProtocol::Udp),
@@ -29,7 +29,7 @@ pub(super) struct PathSpec {
 
 impl PathSpec {
     /// The path in a direction (by index); other settings of the wire are those of `shape`.
-    fn of(&self, shape: &Shape, direction: usize) -> Path {
+    fn to_path(&self, shape: &Shape, direction: usize) -> Path {
         let mut wire = shape.wire.clone();
         self.shared.apply(&mut wire);
         self.directions[direction].apply(&mut wire);
@@ -43,33 +43,33 @@ impl PathSpec {
 }
 
 /// Adds `paths` to both directions.
-pub(super) fn lay(paths: &[PathSpec], shapes: &mut [Shape; 2]) {
+pub(super) fn apply_paths(paths: &[PathSpec], shapes: &mut [Shape; 2]) {
     for (direction, shape) in shapes.iter_mut().enumerate() {
-        let laid = paths.iter().map(|path| path.of(shape, direction));
-        shape.paths = laid.collect();
+        let direction_paths = paths.iter().map(|path| path.to_path(shape, direction));
+        shape.paths = direction_paths.collect();
     }
 }
 
 /// How the paths of both directions divide the flows.
-pub(super) fn split(link: &mut Fields<'_>, shapes: &mut [Shape; 2]) {
+pub(super) fn read_splitting(link: &mut Fields<'_>, shapes: &mut [Shape; 2]) {
     let splittings = [
         ("ranges", Splitting::Ranges),
         ("modulo", Splitting::Modulo),
         ("rendezvous", Splitting::Rendezvous),
     ];
-    let Some(printed) = link.optional_with("splitting", |node| choice(node, &splittings)) else {
+    let Some(splitting) = link.optional_with("splitting", |node| choice(node, &splittings)) else {
         return;
     };
     if shapes[0].paths.len() < 2 {
         let message = "this link has one path only, so there is nothing to split";
         link.fault(
-            printed.span,
+            splitting.span,
             message,
             "add [[link.path]] twice or drop this",
         );
     }
     for shape in shapes {
-        shape.splitting = printed.value;
+        shape.splitting = splitting.value;
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
     let mut paths: Vec<PathSpec> = Vec::new();
     for (table, number) in link.tables("path").into_iter().zip(1..) {
         let span = table.span();
-        let Some(path) = path(table, number, traces) else {
+        let Some(path) = read_path(table, number, traces) else {
             continue;
         };
         if paths.iter().any(|other| other.name == path.name) {
@@ -98,25 +98,25 @@ pub(super) fn paths(link: &mut Fields<'_>, traces: &Traces) -> Vec<PathSpec> {
     paths
 }
 
-fn path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
+fn read_path(mut table: Fields<'_>, number: usize, traces: &Traces) -> Option<PathSpec> {
     let name = table.optional_with("name", path_name);
     let has_name = name.is_some() || table.entry("name").is_none();
-    let heavy = table.optional_with("weight", weight);
-    let only = table.optional_with("only", |node| choice(node, &RESERVED));
-    let shared_wire = wire(&mut table, traces);
-    shared(&mut table);
+    let path_weight = table.optional_with("weight", weight);
+    let only = table.optional_with("only", |node| choice(node, &RESERVED_PROTOCOLS));
+    let shared_wire = read_wire(&mut table, traces);
+    check_no_link_settings(&mut table);
     let directions = DIRECTIONS.map(|direction| {
         let Some(mut inner) = table.table(direction) else {
             return PartialWire::default();
         };
-        let own_wire = wire(&mut inner, traces);
+        let own_wire = read_wire(&mut inner, traces);
         inner.finish();
         own_wire
     });
     table.finish();
     has_name.then(|| PathSpec {
         name: name.map_or_else(|| format!("path{number}"), |name| name.value),
-        weight: heavy.map_or(1, |weight| weight.value),
+        weight: path_weight.map_or(1, |weight| weight.value),
         only: only.map(|only| only.value),
         shared: shared_wire,
         directions,
@@ -136,7 +136,7 @@ fn path_name(node: &Node) -> Result<String, Fault> {
 }
 
 /// Reports settings of a path that only the link can have.
-pub(super) fn shared(table: &mut Fields<'_>) {
+pub(super) fn check_no_link_settings(table: &mut Fields<'_>) {
     for key in ["rate", "queue", "discipline", "mtu"] {
         if let Some(entry) = table.entry(key) {
             let message = format!("a path has no '{key}' of its own: all share the link's");
@@ -148,9 +148,9 @@ pub(super) fn shared(table: &mut Fields<'_>) {
 /// A weight from 0 to 1000.
 pub(super) fn weight(node: &Node) -> Result<u32, Fault> {
     let weight = u32::from_node(node)?;
-    if weight <= HEAVIEST {
+    if weight <= MAX_WEIGHT {
         return Ok(weight);
     }
-    let remedy = format!("write a whole number from 0 to {HEAVIEST}");
+    let remedy = format!("write a whole number from 0 to {MAX_WEIGHT}");
     Err(Fault::new(format!("{weight} is out of range"), remedy))
 }

@@ -6,7 +6,7 @@ use neph_text::{Fault, Problems};
 
 use crate::topology::Topology;
 
-/// Notes what does not hold.
+/// Checks that each pod is in one overlay or guest table, and has no link.
 pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problems<'_>) {
     for link in &topology.links {
         let ends = [link.a, link.b].map(|end| &topology.sites[end]);
@@ -26,12 +26,12 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
     }
     for (index, site) in topology.sites.iter().enumerate() {
         let fixtures = topology.fixtures.iter();
-        let joined = fixtures.filter(|fixture| fixture.build.pods().contains(&index));
+        let memberships = fixtures.filter(|fixture| fixture.build.pods().contains(&index));
         // Whether each is a guest's.
-        let joined: Vec<bool> = joined
+        let memberships: Vec<bool> = memberships
             .map(|fixture| !fixture.build.guests().is_empty())
             .collect();
-        let (message, remedy) = match (site.inside, &joined[..]) {
+        let (message, remedy) = match (site.inside, &memberships[..]) {
             (Some(_), []) => (
                 "no overlay and no guest",
                 "list it in the pods of an [[overlay]] or the sites of a [[guest]]",

@@ -5,13 +5,13 @@ use std::ops::Range;
 use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, did_you_mean};
 
 use super::link::LinkEnds;
-use super::schedule::{Lasting, WhenSpec};
+use super::schedule::{Effect, WhenSpec};
 use super::service;
 use crate::plan::routes;
 use crate::topology::{Link, Reroute, RerouteAction, Routing, Topology};
 
 /// The maximum weight of a next hop in the kernel.
-const HEAVIEST: u32 = 256;
+const MAX_WEIGHT: u32 = 256;
 /// Maximum number of entries, limited by the truth record.
 const MAX_ENTRIES: usize = 1_000;
 
@@ -37,14 +37,14 @@ pub(super) fn reroutes(
 }
 
 fn read_reroute(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
-    let site = service::site(&mut table, "site", ends);
+    let site = service::site_index(&mut table, "site", ends);
     let when_spec = WhenSpec::read(&mut table);
-    let action = action_of(&mut table, site, ends, links);
-    let lasting = match action? {
-        RerouteAction::Reshuffle => Lasting::ForEver("a reshuffle"),
-        RerouteAction::Weight { .. } => Lasting::AWhile,
+    let action = read_action(&mut table, site, ends, links);
+    let effect = match action? {
+        RerouteAction::Reshuffle => Effect::Permanent("a reshuffle"),
+        RerouteAction::Weight { .. } => Effect::Temporary,
     };
-    when_spec.check(&table, lasting);
+    when_spec.check(&table, effect);
     table.finish();
     let when = when_spec.when();
     Some(Reroute {
@@ -56,7 +56,7 @@ fn read_reroute(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Op
     })
 }
 
-fn action_of(
+fn read_action(
     table: &mut Fields<'_>,
     site: Option<usize>,
     ends: LinkEnds<'_>,
@@ -64,34 +64,34 @@ fn action_of(
 ) -> Option<RerouteAction> {
     let reshuffle = table.optional::<bool>("reshuffle");
     let link = table.optional::<String>("link");
-    let unread = table.entry("weight").is_some();
+    let has_weight = table.entry("weight").is_some();
     let weight = table.optional_with("weight", weight);
-    if unread && weight.is_none() {
+    if has_weight && weight.is_none() {
         // Its fault is reported already.
         return None;
     }
     match (reshuffle, link, weight) {
         (Some(Spanned { value: true, .. }), None, None) => Some(RerouteAction::Reshuffle),
-        (None, Some(named), Some(weight)) => {
-            let index = links.iter().position(|link| link.name == named.value);
-            let theirs = index.filter(|index| {
+        (None, Some(link_name), Some(weight)) => {
+            let index = links.iter().position(|link| link.name == link_name.value);
+            let own_link = index.filter(|index| {
                 let Link { a, b, .. } = links[*index];
                 site.is_none_or(|site| a == site || b == site)
             });
-            if theirs.is_none() && ends.is_complete {
+            if own_link.is_none() && ends.is_complete {
                 let own_links = links
                     .iter()
                     .filter(|link| site.is_none_or(|site| link.a == site || link.b == site));
                 let known_links: Vec<&str> = own_links.map(|link| link.name.as_str()).collect();
-                let message = format!("this router has no link '{}'", named.value);
+                let message = format!("this router has no link '{}'", link_name.value);
                 table.fault(
-                    named.span,
+                    link_name.span,
                     message,
-                    did_you_mean(&named.value, &known_links),
+                    did_you_mean(&link_name.value, &known_links),
                 );
             }
             Some(RerouteAction::Weight {
-                link: theirs?,
+                link: own_link?,
                 weight: weight.value,
             })
         }
@@ -106,10 +106,10 @@ fn action_of(
 
 fn weight(node: &Node) -> Result<u32, Fault> {
     let weight = u32::from_node(node)?;
-    if weight <= HEAVIEST {
+    if weight <= MAX_WEIGHT {
         return Ok(weight);
     }
-    let remedy = format!("write a whole number from 0 to {HEAVIEST}");
+    let remedy = format!("write a whole number from 0 to {MAX_WEIGHT}");
     Err(Fault::new(format!("{weight} is out of range"), remedy))
 }
 
@@ -118,11 +118,11 @@ pub(super) fn check(topology: &Topology, span: &Range<usize>, problems: &Problem
     for (number, reroute) in topology.reroutes.iter().enumerate() {
         let routes = routes::routes(topology, reroute.site);
         let mut split = routes.iter().filter(|route| route.is_split());
-        let chooses = match reroute.action {
+        let has_choice = match reroute.action {
             RerouteAction::Reshuffle => split.next().is_some(),
             RerouteAction::Weight { link, .. } => split.any(|route| route.may_use(link)),
         };
-        if !chooses {
+        if !has_choice {
             let site = &topology.sites[reroute.site].name;
             let message = format!(
                 "[[reroute]] {} changes nothing: '{site}' has no equal-cost paths there",
@@ -142,21 +142,21 @@ mod tests {
 
     use super::*;
 
-    fn diamond(rest: &str) -> Result<Topology, Vec<Problem>> {
+    fn diamond_topology(extra_toml: &str) -> Result<Topology, Vec<Problem>> {
         let text = format!(
             "version = 1\nrouting = \"ecmp\"\nsite = [{{name = \"a\"}}, {{name = \"b\"}}]\n\
              router = [{{name = \"m\"}}, {{name = \"n\"}}]\n\
              link = [{{a = \"a\", b = \"m\"}}, {{a = \"m\", b = \"b\"}}, \
-             {{a = \"a\", b = \"n\"}}, {{a = \"n\", b = \"b\"}}]\n[[reroute]]\n{rest}\n"
+             {{a = \"a\", b = \"n\"}}, {{a = \"n\", b = \"b\"}}]\n[[reroute]]\n{extra_toml}\n"
         );
         Topology::parse(&Source::new("lab.toml", text))
     }
 
     #[test]
-    fn a_router_can_be_reshuffled_and_its_next_hops_weighed() {
+    fn a_reroute_reshuffles_or_changes_the_weight_of_a_next_hop() {
         let rest = "site = \"a\"\nat = \"5s\"\nevery = \"10s\"\nreshuffle = true\n\
                     [[reroute]]\nsite = \"b\"\nlink = \"n-b\"\nweight = 0\nuntil = \"3s\"";
-        let topology = diamond(rest).expect("fine");
+        let topology = diamond_topology(rest).expect("fine");
         let secs = Span::from_secs;
         let requested = [
             Reroute {
@@ -194,7 +194,7 @@ mod tests {
             ),
             ("site = \"q\"\nreshuffle = true", "did you mean"),
         ] {
-            let mistakes = diamond(rest).expect_err(rest);
+            let mistakes = diamond_topology(rest).expect_err(rest);
             assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
         }
         let single_link = "site = [{name = \"a\"}, {name = \"b\"}]\n\

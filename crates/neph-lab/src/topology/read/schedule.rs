@@ -3,8 +3,8 @@
 use neph_model::Span;
 use neph_text::{Fault, Fields, FromNode, Nanos, Node, Spanned, choice, did_you_mean};
 
-use super::features::{features, wire};
-use super::path::{PathSpec, shared, weight};
+use super::features::{read_shape, read_wire};
+use super::path::{PathSpec, check_no_link_settings, weight};
 use super::trace::Traces;
 use crate::direction::Direction;
 use crate::gate::{Change, ChangeAction, PartialShape, PartialWire, Recurrence};
@@ -24,19 +24,19 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces
         link.fault(link.span(), message, "use 'every' for what comes again");
     }
     let tables = tables.into_iter();
-    let changes = tables.filter_map(|table| change(table, paths, traces));
+    let changes = tables.filter_map(|table| read_change(table, paths, traces));
     changes.collect()
 }
 
-fn change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
+fn read_change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
     let when_spec = WhenSpec::read(&mut table);
     let direction = direction(&mut table);
-    let action = action_of(&mut table, paths, traces);
-    let lasting = match action.as_ref()? {
-        ChangeAction::Reshuffle => Lasting::ForEver("a reshuffle"),
-        _ => Lasting::AWhile,
+    let action = read_action(&mut table, paths, traces);
+    let effect = match action.as_ref()? {
+        ChangeAction::Reshuffle => Effect::Permanent("a reshuffle"),
+        _ => Effect::Temporary,
     };
-    when_spec.check(&table, lasting);
+    when_spec.check(&table, effect);
     let Recurrence { at, until, every } = when_spec.when();
     table.finish();
     Some(Change {
@@ -57,11 +57,11 @@ pub(super) fn direction(table: &mut Fields<'_>) -> Option<Direction> {
 
 /// Whether the effect of an entry ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Lasting {
+pub(super) enum Effect {
     /// It is active from its start to its end.
-    AWhile,
+    Temporary,
     /// It happens at a moment; contains its name.
-    ForEver(&'static str),
+    Permanent(&'static str),
 }
 
 /// The times of an entry as in the file.
@@ -91,10 +91,10 @@ impl WhenSpec {
     }
 
     /// Checks that the times are consistent.
-    pub(super) fn check(&self, table: &Fields<'_>, lasting: Lasting) {
+    pub(super) fn check(&self, table: &Fields<'_>, effect: Effect) {
         let at = self.when().at;
-        match (&self.until, &self.every, lasting) {
-            (Some(until), _, Lasting::ForEver(action)) => {
+        match (&self.until, &self.every, effect) {
+            (Some(until), _, Effect::Permanent(action)) => {
                 let message = format!("{action} happens at a moment and lasts for ever");
                 table.fault(until.span.clone(), message, "drop 'until'");
             }
@@ -107,7 +107,7 @@ impl WhenSpec {
                 let remedy = "write an 'every' that is longer than from 'at' to 'until'";
                 table.fault(every.span.clone(), message, remedy);
             }
-            (None, Some(every), Lasting::AWhile) => {
+            (None, Some(every), Effect::Temporary) => {
                 let message = "this never ends, so it cannot begin again";
                 table.fault(every.span.clone(), message, "add 'until'");
             }
@@ -117,24 +117,28 @@ impl WhenSpec {
 }
 
 /// The effect of the change.
-fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<ChangeAction> {
+fn read_action(
+    table: &mut Fields<'_>,
+    paths: &[PathSpec],
+    traces: &Traces,
+) -> Option<ChangeAction> {
     let reshuffle = table.optional::<bool>("reshuffle");
-    if let Some(optional) = table.optional::<String>("path") {
+    if let Some(path_name) = table.optional::<String>("path") {
         let weight = table.optional_with("weight", weight);
-        let partial_wire = wire(table, traces);
-        shared(table);
-        let Some(index) = paths.iter().position(|path| path.name == optional.value) else {
+        let partial_wire = read_wire(table, traces);
+        check_no_link_settings(table);
+        let Some(index) = paths.iter().position(|path| path.name == path_name.value) else {
             let known_paths: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
-            let message = format!("this link has no path '{}'", optional.value);
+            let message = format!("this link has no path '{}'", path_name.value);
             table.fault(
-                optional.span,
+                path_name.span,
                 message,
-                did_you_mean(&optional.value, &known_paths),
+                did_you_mean(&path_name.value, &known_paths),
             );
             return None;
         };
         if weight.is_none() && partial_wire == PartialWire::default() {
-            nothing(table);
+            add_no_change_fault(table);
         }
         if let Some(Spanned { value: true, span }) = reshuffle {
             let message = "a reshuffle moves flows between all paths";
@@ -147,14 +151,14 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
         let weight = weight.map(|weight| weight.value);
         return Some(ChangeAction::OverridePath(index, weight, partial_wire));
     }
-    let partial_shape = features(table, traces);
-    let plain = partial_shape == PartialShape::default();
+    let partial_shape = read_shape(table, traces);
+    let is_unchanged = partial_shape == PartialShape::default();
     match reshuffle {
         Some(Spanned { value: true, span }) => {
             if paths.len() < 2 {
                 let message = "this link has one path only, so nothing moves";
                 table.fault(span, message, "add [[link.path]] twice or drop this");
-            } else if !plain {
+            } else if !is_unchanged {
                 let message = "a reshuffle changes nothing else";
                 table.fault(
                     span,
@@ -164,15 +168,15 @@ fn action_of(table: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Opt
             }
             Some(ChangeAction::Reshuffle)
         }
-        _ if plain => {
-            nothing(table);
+        _ if is_unchanged => {
+            add_no_change_fault(table);
             None
         }
         _ => Some(ChangeAction::Override(partial_shape)),
     }
 }
 
-fn nothing(table: &Fields<'_>) {
+fn add_no_change_fault(table: &Fields<'_>) {
     let remedy = "give an action, such as delay = \"80ms\" or reshuffle = true";
     table.fault(table.span(), "this entry changes nothing", remedy);
 }

@@ -7,13 +7,13 @@ use neph_model::Span;
 use neph_text::{Fault, Fields, FromNode, Node, Port, Value};
 
 use super::link::LinkEnds;
-use super::site::pairs;
+use super::site::text_entries;
 use super::{NAME_REMEDY, is_name};
 use crate::topology::quantity;
 use crate::topology::service::{Ready, ReadyCheck, Service};
 
 /// The default timeout until a service is ready.
-const READY_TIMEOUT: Span = Span::from_secs(10);
+const DEFAULT_READY_TIMEOUT: Span = Span::from_secs(10);
 /// The default time for a service to end.
 const DEFAULT_STOP_TIMEOUT: Span = Span::from_secs(2);
 
@@ -23,7 +23,7 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Servi
     let mut names = BTreeSet::new();
     for table in fields.tables("service") {
         let span = table.span();
-        let Some(service) = service(table, ends) else {
+        let Some(service) = read_service(table, ends) else {
             continue;
         };
         if !names.insert(service.name.clone()) {
@@ -35,17 +35,17 @@ pub(super) fn services(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Servi
     services
 }
 
-fn service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
-    let name = table.required_with("name", name);
-    let site = site(&mut table, "site", ends);
+fn read_service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
+    let name = table.required_with("name", program_name);
+    let site = site_index(&mut table, "site", ends);
     let command = table.required_with("command", command_args);
-    let environment = pairs(&mut table, "environment", variable);
-    let asks = table.entry("ready").is_some();
-    let ready = table.table("ready").and_then(ready);
+    let environment = text_entries(&mut table, "environment", check_variable_name);
+    let has_ready_check = table.entry("ready").is_some();
+    let ready = table.table("ready").and_then(read_ready);
     let log = table.optional_with("log", |node| String::from_node(node).map(PathBuf::from));
     let grace = table.optional_with("grace", quantity::delay);
     table.finish();
-    if asks && ready.is_none() {
+    if has_ready_check && ready.is_none() {
         return None;
     }
     Some(Service {
@@ -60,7 +60,7 @@ fn service(mut table: Fields<'_>, ends: LinkEnds<'_>) -> Option<Service> {
 }
 
 /// The name of a program of a lab.
-pub(super) fn name(node: &Node) -> Result<String, Fault> {
+pub(super) fn program_name(node: &Node) -> Result<String, Fault> {
     let text = String::from_node(node)?;
     if is_name(&text) && text.len() <= 24 && text != "journal" {
         return Ok(text);
@@ -70,7 +70,11 @@ pub(super) fn name(node: &Node) -> Result<String, Fault> {
 }
 
 /// The index of the site that `key` names, which must be able to run programs.
-pub(super) fn site(table: &mut Fields<'_>, key: &'static str, ends: LinkEnds<'_>) -> Option<usize> {
+pub(super) fn site_index(
+    table: &mut Fields<'_>,
+    key: &'static str,
+    ends: LinkEnds<'_>,
+) -> Option<usize> {
     let site_name = table.required::<String>(key)?;
     let position = ends
         .sites
@@ -111,7 +115,7 @@ pub(super) fn command_args(node: &Node) -> Result<Vec<String>, Fault> {
     Ok(args)
 }
 
-fn variable(name: &str) -> Result<(), Fault> {
+fn check_variable_name(name: &str) -> Result<(), Fault> {
     if name.is_empty() || name.contains(['=', '\0']) {
         let message = format!("'{name}' is no variable");
         return Err(Fault::new(message, "write for example HOME = \"/root\""));
@@ -119,7 +123,7 @@ fn variable(name: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn ready(mut table: Fields<'_>) -> Option<Ready> {
+fn read_ready(mut table: Fields<'_>) -> Option<Ready> {
     let tcp = table.optional::<Port>("tcp");
     let command = table.optional_with("command", command_args);
     let timeout = table.optional_with("timeout", quantity::delay);
@@ -135,7 +139,7 @@ fn ready(mut table: Fields<'_>) -> Option<Ready> {
     table.finish();
     Some(Ready {
         check: check?,
-        timeout: timeout.map_or(READY_TIMEOUT, |timeout| timeout.value),
+        timeout: timeout.map_or(DEFAULT_READY_TIMEOUT, |timeout| timeout.value),
     })
 }
 

@@ -21,7 +21,7 @@ const TABLES: [(&str, Role); 3] = [
 ];
 
 /// A node as in the file, and its place.
-struct Draft {
+struct SiteDraft {
     site: Site,
     inside: Option<Spanned<String>>,
     needs_v4: bool,
@@ -31,7 +31,7 @@ struct Draft {
 /// All nodes: sites, routers, switches; adds missing addresses.
 pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
     let networks = address::networks(fields);
-    let mut drafts: Vec<Draft> = Vec::new();
+    let mut drafts: Vec<SiteDraft> = Vec::new();
     for (key, role) in TABLES {
         let tables = fields.tables(key);
         if role == Role::Site && tables.is_empty() && fields.problems().is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
             fields.fault(fields.span(), "there is no site", remedy);
         }
         for table in tables {
-            let Some(draft) = draft(table, role) else {
+            let Some(draft) = read_draft(table, role) else {
                 continue;
             };
             check_conflicts(&draft, &drafts, fields);
@@ -52,7 +52,7 @@ pub(super) fn sites(fields: &mut Fields<'_>) -> Vec<Site> {
 }
 
 /// Finds the hosts of nodes that run inside another site.
-fn set_outer_sites(drafts: &mut [Draft], fields: &Fields<'_>) {
+fn set_outer_sites(drafts: &mut [SiteDraft], fields: &Fields<'_>) {
     let hosts: Vec<String> = drafts
         .iter()
         .filter(|draft| draft.site.role == Role::Site && draft.inside.is_none())
@@ -74,9 +74,9 @@ fn set_outer_sites(drafts: &mut [Draft], fields: &Fields<'_>) {
 }
 
 /// Reports properties that a node must not share with an earlier one.
-fn check_conflicts(draft: &Draft, others: &[Draft], fields: &Fields<'_>) {
-    let Draft { site, span, .. } = draft;
-    for Draft { site: other, .. } in others {
+fn check_conflicts(draft: &SiteDraft, others: &[SiteDraft], fields: &Fields<'_>) {
+    let SiteDraft { site, span, .. } = draft;
+    for SiteDraft { site: other, .. } in others {
         if fields.problems().is_full() {
             return;
         }
@@ -98,11 +98,11 @@ fn configured_addresses(site: &Site) -> impl Iterator<Item = IpAddr> {
 }
 
 /// Assigns missing addresses in order, so that the same file has the same addresses.
-fn assign_addresses(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_>) {
+fn assign_addresses(drafts: &mut [SiteDraft], networks: Networks, fields: &Fields<'_>) {
     let mut used_v4: BTreeSet<Ipv4Addr> = drafts.iter().map(|d| d.site.v4.address).collect();
     let v6 = drafts.iter().filter_map(|d| Some(d.site.v6?.address));
     let mut used_v6: BTreeSet<Ipv6Addr> = v6.collect();
-    for Draft {
+    for SiteDraft {
         site,
         inside,
         needs_v4,
@@ -129,10 +129,10 @@ fn assign_addresses(drafts: &mut [Draft], networks: Networks, fields: &Fields<'_
     }
 }
 
-fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
+fn read_draft(mut table: Fields<'_>, role: Role) -> Option<SiteDraft> {
     let span = table.span();
     let name = table.required_with("name", site_name);
-    let labels = pairs(&mut table, "labels", |_| Ok(()));
+    let labels = text_entries(&mut table, "labels", |_| Ok(()));
     let mut site = Site {
         name: String::new(),
         role,
@@ -149,7 +149,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
         cpu_share: None,
     };
     let mut needs_v4 = false;
-    let mut is_whole = true;
+    let mut is_valid = true;
     let inside = match role {
         Role::Site => table.optional::<String>("inside"),
         _ => None,
@@ -158,7 +158,7 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
         let has_address = table.entry("address").is_some();
         let v4 = table.optional_with("address", address::v4);
         needs_v4 = !has_address;
-        is_whole = has_address == v4.is_some();
+        is_valid = has_address == v4.is_some();
         site.v4 = v4.map_or(site.v4, |v4| v4.value);
         let v6 = table.optional_with("address_v6", address::v6);
         if let (Some(v6), Some(_)) = (&v6, &inside) {
@@ -166,17 +166,19 @@ fn draft(mut table: Fields<'_>, role: Role) -> Option<Draft> {
             table.fault(v6.span.clone(), message, "remove address_v6");
         }
         site.v6 = v6.map(|v6| v6.value);
-        site.sysctls = pairs(&mut table, "sysctls", sysctl_name);
-        let congestion = table.optional_with("congestion_control", congestion);
+        site.sysctls = text_entries(&mut table, "sysctls", check_sysctl_name);
+        let congestion = table.optional_with("congestion_control", congestion_control);
         site.congestion_control = congestion.map(|name| name.value);
-        let cpus = table.one_or_list_with("cpus", cpu).unwrap_or_default();
+        let cpus = table
+            .one_or_list_with("cpus", cpu_number)
+            .unwrap_or_default();
         site.cpus = cpus.into_iter().map(|cpu| cpu.value).collect();
         let share = table.optional_with("cpu_share", cpu_share);
         site.cpu_share = share.map(|share| share.value);
     }
     table.finish();
     site.name = name?.value;
-    is_whole.then_some(Draft {
+    is_valid.then_some(SiteDraft {
         site,
         inside,
         needs_v4,
@@ -194,7 +196,7 @@ fn site_name(node: &Node) -> Result<String, Fault> {
     Err(Fault::new(message, remedy))
 }
 
-pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
+pub(super) fn congestion_control(node: &Node) -> Result<String, Fault> {
     let text = String::from_node(node)?;
     if is_name(&text) && text.len() < 16 {
         return Ok(text);
@@ -204,7 +206,7 @@ pub(super) fn congestion(node: &Node) -> Result<String, Fault> {
 }
 
 /// A CPU's number, from 0 to 1023.
-fn cpu(node: &Node) -> Result<u16, Fault> {
+fn cpu_number(node: &Node) -> Result<u16, Fault> {
     match u16::from_node(node) {
         Ok(cpu) if cpu < 1024 => Ok(cpu),
         _ => Err(Fault::new(
@@ -227,13 +229,13 @@ fn cpu_share(node: &Node) -> Result<Share, Fault> {
     Ok(share)
 }
 
-fn sysctl_name(name: &str) -> Result<(), Fault> {
-    let fine = name.starts_with("net.")
+fn check_sysctl_name(name: &str) -> Result<(), Fault> {
+    let is_valid = name.starts_with("net.")
         && !name.contains("..")
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    if fine {
+    if is_valid {
         return Ok(());
     }
     let message = format!("'{name}' is no setting of a network namespace");
@@ -242,33 +244,33 @@ fn sysctl_name(name: &str) -> Result<(), Fault> {
 }
 
 /// The entries of the table `key` as text; numbers and booleans in the format of `/proc/sys`.
-pub(super) fn pairs(
+pub(super) fn text_entries(
     fields: &mut Fields<'_>,
     key: &'static str,
-    allowed: impl Fn(&str) -> Result<(), Fault>,
+    check_key: impl Fn(&str) -> Result<(), Fault>,
 ) -> BTreeMap<String, String> {
-    let mut pairs = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     let Some(entry) = fields.entry(key) else {
-        return pairs;
+        return texts;
     };
     let Value::Table(table) = &entry.node.value else {
         let message = format!("this is {}", entry.node.value.noun());
         fields.fault(entry.node.span.clone(), message, "write a table here");
-        return pairs;
+        return texts;
     };
     let problems = fields.problems();
     for entry in &table.entries {
-        if let Err(fault) = allowed(&entry.key) {
+        if let Err(fault) = check_key(&entry.key) {
             problems.add(entry.key_span.clone(), fault);
         }
         match plain_text(&entry.node.value) {
             Ok(text) => {
-                pairs.insert(entry.key.clone(), text);
+                texts.insert(entry.key.clone(), text);
             }
             Err(fault) => problems.add(entry.node.span.clone(), fault),
         }
     }
-    pairs
+    texts
 }
 
 fn plain_text(value: &Value) -> Result<String, Fault> {
@@ -276,7 +278,7 @@ fn plain_text(value: &Value) -> Result<String, Fault> {
         Value::Text(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Real(number) => Ok(number.to_string()),
-        Value::Switch(on) => Ok(u8::from(*on).to_string()),
+        Value::Switch(is_on) => Ok(u8::from(*is_on).to_string()),
         other => {
             let message = format!("this is {}", other.noun());
             Err(Fault::new(message, "write a text or a number"))

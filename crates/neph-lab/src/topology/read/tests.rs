@@ -3,7 +3,7 @@ use neph_model::{BitRate, ByteSize, Span};
 use super::*;
 use crate::gate::{Jitter, QueueLimit};
 
-pub(super) const TWO: &str = r#"
+pub(super) const TWO_SITES: &str = r#"
 version = 1
 
 [[site]]
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<Topology, Vec<Problem>> {
     Topology::parse(&Source::new("lab.toml", text))
 }
 
-fn only_mistake(text: &str) -> Problem {
+fn single_mistake(text: &str) -> Problem {
     let mut mistakes = parse(text).expect_err("there is a mistake");
     assert_eq!(mistakes.len(), 1, "{mistakes:?}");
     mistakes.remove(0)
@@ -38,7 +38,7 @@ fn only_mistake(text: &str) -> Problem {
 
 #[test]
 fn directions_override_the_values_of_a_link() {
-    let topology = parse(TWO).expect("fine");
+    let topology = parse(TWO_SITES).expect("fine");
     let link = &topology.links[0];
     assert_eq!(link.name, "client-server");
     assert_eq!(link.a_to_b.wire.delay, Span::from_millis(6));
@@ -57,8 +57,8 @@ fn directions_override_the_values_of_a_link() {
 }
 
 #[test]
-fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
-    let mistake = only_mistake(&TWO.replace("delay = \"6ms\"", "dealy = \"6ms\""));
+fn an_unknown_key_is_reported_at_its_position_with_the_nearest_name() {
+    let mistake = single_mistake(&TWO_SITES.replace("delay = \"6ms\"", "dealy = \"6ms\""));
     assert_eq!(
         mistake.to_string(),
         "lab.toml:19:1: 'dealy' is not known here; did you mean 'delay'?"
@@ -67,12 +67,12 @@ fn an_unknown_key_is_placed_and_the_nearest_name_offered() {
 
 #[test]
 fn an_invalid_site_is_reported_once_and_not_at_its_links() {
-    let mistake = only_mistake(&TWO.replace("10.0.0.2/24", "10.0.0.256"));
+    let mistake = single_mistake(&TWO_SITES.replace("10.0.0.2/24", "10.0.0.256"));
     assert_eq!(mistake.message, "\"10.0.0.256\" is no address");
 }
 
 #[test]
-fn mistakes_are_placed_with_a_remedy() {
+fn mistakes_are_reported_with_position_and_remedy() {
     for (from, to, position, part) in [
         ("\"6ms\"", "6", "19:9", "write a text in quotes"),
         ("\"3Mbit/s\"", "\"3 Mb\"", "20:19", "Mbit/s"),
@@ -106,7 +106,7 @@ fn mistakes_are_placed_with_a_remedy() {
         ("rate = \"3Mbit/s\", ", "", "20:20", "drop it"),
         ("\"net.ipv4.tcp", "\"kernel.tcp", "8:13", "below net."),
     ] {
-        let text = TWO.replace(from, to);
+        let text = TWO_SITES.replace(from, to);
         let mistakes = parse(&text).expect_err(to);
         let first = &mistakes[0];
         assert_eq!(first.position.to_string(), position, "{to}: {first}");
@@ -115,22 +115,22 @@ fn mistakes_are_placed_with_a_remedy() {
 }
 
 #[test]
-fn an_island_is_refused() {
-    let text = format!("{TWO}\n[[site]]\nname = \"island\"\naddress = \"10.0.0.3\"\n");
-    let mistake = only_mistake(&text);
+fn an_unreachable_site_is_refused() {
+    let text = format!("{TWO_SITES}\n[[site]]\nname = \"island\"\naddress = \"10.0.0.3\"\n");
+    let mistake = single_mistake(&text);
     assert_eq!(mistake.message, "'client' cannot reach 'island'");
 }
 
 #[test]
-fn a_broken_syntax_and_a_missing_version_are_placed() {
-    let mistake = only_mistake("version = 1\n[[site]\n");
+fn broken_syntax_and_a_missing_version_are_reported_with_position() {
+    let mistake = single_mistake("version = 1\n[[site]\n");
     assert_eq!(mistake.position.line, 2, "{mistake}");
-    let mistakes = parse(&TWO.replace("version = 1", "")).expect_err("no version");
+    let mistakes = parse(&TWO_SITES.replace("version = 1", "")).expect_err("no version");
     assert_eq!(mistakes[0].remedy, "begin the file with version = 1");
 }
 
 #[test]
-fn the_shipped_topologies_are_right() {
+fn the_shipped_topologies_are_valid() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/topologies");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).expect("the folder") {
@@ -156,10 +156,10 @@ fn the_shipped_topologies_are_right() {
 
 #[test]
 fn sites_inside_another_site_have_no_ipv6() {
-    let text = |more: &str| {
+    let text = |extra_keys: &str| {
         format!(
             "version = 1\nnetwork_v6 = \"fd00::/64\"\n\
-             site = [{{name = \"h\"}}, {{name = \"vm\", inside = \"h\"{more}}}, {{name = \"b\"}}]\n\
+             site = [{{name = \"h\"}}, {{name = \"vm\", inside = \"h\"{extra_keys}}}, {{name = \"b\"}}]\n\
              link = [{{a = \"h\", b = \"b\"}}]\n\
              guest = [{{name = \"m\", kind = \"uml\", sites = [\"vm\"]}}]\n"
         )

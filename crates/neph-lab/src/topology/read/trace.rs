@@ -9,7 +9,7 @@ use neph_model::Span;
 use neph_text::{Fault, FileKind, parse_duration, read_text};
 
 use crate::gate::Trace;
-use crate::topology::quantity::LONGEST_DELAY;
+use crate::topology::quantity::MAX_DELAY;
 
 /// The most entries: 8 MiB in memory.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -23,15 +23,15 @@ const REMEDY: &str = "write one delay a line such as 4.2ms, or name a column of 
 pub(super) struct Traces(RefCell<BTreeMap<String, Result<Arc<Trace>, Fault>>>);
 
 impl Traces {
-    /// The trace that `words` names (a file, perhaps a column), its file seen from `folder`.
+    /// The trace that `spec` names (a file, perhaps a column), its file seen from `folder`.
     pub(super) fn read(&self, folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
         let mut known_traces = self.0.borrow_mut();
         let trace = known_traces.entry(spec.to_owned());
-        trace.or_insert_with(|| read(folder, spec)).clone()
+        trace.or_insert_with(|| read_trace(folder, spec)).clone()
     }
 }
 
-fn read(folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
+fn read_trace(folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
     let (file, column) = match spec.split_once(char::is_whitespace) {
         Some((file, column)) => (file, Some(column.trim())),
         None => (spec, None),
@@ -40,7 +40,7 @@ fn read(folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
         let message = format!("the trace {file} cannot be read: {error}");
         Fault::new(message, "name a file in the folder of the topology file")
     })?;
-    let delays = entries(&text, column).map_err(|(line, message)| {
+    let delays = parse_delays(&text, column).map_err(|(line, message)| {
         let position = if line > 0 {
             format!("{file}:{line}: ")
         } else {
@@ -49,34 +49,37 @@ fn read(folder: &Path, spec: &str) -> Result<Arc<Trace>, Fault> {
         Fault::new(format!("{position}{message}"), REMEDY)
     })?;
     let trace = Trace::new(delays);
-    let none = || Fault::new(format!("the trace {file} holds no delay"), REMEDY);
-    trace.map(Arc::new).ok_or_else(none)
+    let empty_fault = || Fault::new(format!("the trace {file} holds no delay"), REMEDY);
+    trace.map(Arc::new).ok_or_else(empty_fault)
 }
 
 /// The delays of a text, or the line that is wrong (0 for the whole) and why.
-fn entries(text: &str, column: Option<&str>) -> Result<Vec<Span>, (usize, String)> {
+fn parse_delays(text: &str, column: Option<&str>) -> Result<Vec<Span>, (usize, String)> {
     let mut lines = text
         .lines()
         .zip(1..)
         .map(|(line, number)| (number, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let (mut at, mut unit) = (0, "");
+    let (mut column_index, mut unit) = (0, "");
     if let Some(name) = column {
         let header = lines.next().map_or("", |(_, line)| line);
-        at = cells(header)
+        column_index = cells(header)
             .position(|cell| cell == name)
             .ok_or_else(|| (0, format!("there is no column '{name}'")))?;
-        let ending = name.rsplit_once('_').map_or("", |(_, ending)| ending);
-        unit = UNITS.iter().find(|unit| **unit == ending).unwrap_or(&"");
+        let unit_suffix = name.rsplit_once('_').map_or("", |(_, suffix)| suffix);
+        unit = UNITS
+            .iter()
+            .find(|unit| **unit == unit_suffix)
+            .unwrap_or(&"");
     }
     let mut delays = Vec::new();
     for (number, line) in lines {
-        let cell = cells(line).nth(at).unwrap_or_default();
-        let plain = cell.ends_with(|c: char| c.is_ascii_digit());
-        let delay = parse_duration(&format!("{cell}{}", if plain { unit } else { "" }));
+        let cell = cells(line).nth(column_index).unwrap_or_default();
+        let has_no_unit = cell.ends_with(|c: char| c.is_ascii_digit());
+        let delay = parse_duration(&format!("{cell}{}", if has_no_unit { unit } else { "" }));
         let delay = delay.map_err(|fault| (number, fault.message))?;
         let delay = Span::from_nanos(delay);
-        if delay > LONGEST_DELAY {
+        if delay > MAX_DELAY {
             return Err((number, format!("\"{cell}\" is longer than 60 s")));
         }
         if delays.len() == MAX_ENTRIES {
@@ -96,20 +99,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_a_line_or_a_column_is_read() {
+    fn delays_are_read_from_lines_or_a_csv_column() {
         let micros = |micros: &[i64]| Ok(micros.iter().map(|us| Span::from_micros(*us)).collect());
         assert_eq!(
-            entries("# a day\n4ms\n\n0.5 ms\n", None),
+            parse_delays("# a day\n4ms\n\n0.5 ms\n", None),
             micros(&[4_000, 500])
         );
         let csv = "when, delay_ms ,\"rtt\"\n1,4.25,9ms\n2,0.1,\"10us\"\n";
-        assert_eq!(entries(csv, Some("delay_ms")), micros(&[4_250, 100]));
-        assert_eq!(entries(csv, Some("rtt")), micros(&[9_000, 10]));
+        assert_eq!(parse_delays(csv, Some("delay_ms")), micros(&[4_250, 100]));
+        assert_eq!(parse_delays(csv, Some("rtt")), micros(&[9_000, 10]));
     }
 
     #[test]
     fn mistakes_in_a_trace_are_reported_with_their_line() {
-        let wrong = |text, column| entries(text, column).expect_err("wrong");
+        let wrong = |text, column| parse_delays(text, column).expect_err("wrong");
         let (line, message) = wrong("4ms\n# x\n5\n", None);
         assert!(
             line == 3 && message.contains("unit is missing"),
@@ -136,18 +139,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_named_from_the_topologys_folder() {
+    fn a_trace_file_is_relative_to_the_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("day.csv"), "d_us\n7\n8\n").expect("write");
-        let trace = read(folder.path(), "day.csv d_us").expect("fine");
+        let trace = read_trace(folder.path(), "day.csv d_us").expect("fine");
         assert_eq!(trace.delays(), [Span::from_micros(7), Span::from_micros(8)]);
-        let none = read(folder.path(), "night.csv").expect_err("missing");
+        let none = read_trace(folder.path(), "night.csv").expect_err("missing");
         assert!(
             none.message.contains("night.csv cannot be read"),
             "{none:?}"
         );
         std::fs::write(folder.path().join("empty"), "# nothing\n").expect("write");
-        let none = read(folder.path(), "empty").expect_err("empty");
+        let none = read_trace(folder.path(), "empty").expect_err("empty");
         assert!(none.message.contains("no delay"), "{none:?}");
     }
 }

@@ -30,14 +30,14 @@ pub(super) fn traffic(fields: &mut Fields<'_>, ends: LinkEnds<'_>) -> Vec<Traffi
 }
 
 fn read_traffic(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Option<Traffic> {
-    let name = table.optional_with("name", service::name);
-    let from = service::site(&mut table, "from", ends);
-    let to = service::site(&mut table, "to", ends);
+    let name = table.optional_with("name", service::program_name);
+    let from = service::site_index(&mut table, "from", ends);
+    let to = service::site_index(&mut table, "to", ends);
     let at = table.optional_with("at", schedule::moment);
     let until = table.required_with("until", schedule::moment);
     let every = table.optional_with("every", schedule::period);
-    let streams = table.optional_with("streams", streams);
-    let congestion = table.optional_with("congestion", site::congestion);
+    let streams = table.optional_with("streams", stream_count);
+    let congestion = table.optional_with("congestion", site::congestion_control);
     let at = at.map_or(Span::ZERO, |at| at.value);
     if let Some(until) = until.as_ref().filter(|until| until.value <= at) {
         let message = "this ends before it begins";
@@ -57,12 +57,12 @@ fn read_traffic(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Opt
     }
     // The routes of such a site are locked to its own.
     let locked = from.and_then(|from| ends.sites[from].congestion_control.as_ref());
-    if let (Some(wanted), Some(locked)) = (&congestion, locked)
-        && wanted.value != *locked
+    if let (Some(requested), Some(locked)) = (&congestion, locked)
+        && requested.value != *locked
     {
         let message = format!("everything that this site sends uses {locked}");
         let remedy = "drop 'congestion' here, or congestion_control there";
-        table.fault(wanted.span.clone(), message, remedy);
+        table.fault(requested.span.clone(), message, remedy);
     }
     table.finish();
     Some(Traffic {
@@ -77,7 +77,7 @@ fn read_traffic(mut table: Fields<'_>, number: usize, ends: LinkEnds<'_>) -> Opt
     })
 }
 
-fn streams(node: &Node) -> Result<u16, Fault> {
+fn stream_count(node: &Node) -> Result<u16, Fault> {
     match u16::from_node(node) {
         Ok(streams) if (1..=MAX_STREAMS).contains(&streams) => Ok(streams),
         _ => Err(Fault::new(

@@ -15,7 +15,8 @@ pub fn clocks_on_a_connection(
     of: &str,
 ) -> Option<Figure> {
     let raw = moments(course);
-    let walls = (course.figure_fits.iter()).map(|fit| (fit.at, exchanges.with_wall(*fit).wall));
+    let walls =
+        (course.figure_fits.iter()).map(|fit| (fit.at, exchanges.reading_from_fit(*fit).wall));
     let walls: Vec<ClockMoment> = walls
         .filter_map(|(at, wall)| {
             let (offset, bound) = wall?;

@@ -20,10 +20,11 @@ const FIBRE_KM_PER_MS: f64 = 199.861;
 const EARTH_RADIUS_KM: f64 = 6371.0;
 
 /// Creates a matrix.
-type Maker = fn() -> Matrix;
+type MatrixBuilder = fn() -> Matrix;
 
 /// The matrices that have a name.
-pub(super) const NAMED: &[(&str, Maker)] = &[("europe-5", europe), ("aws", aws)];
+pub(super) const NAMED: &[(&str, MatrixBuilder)] =
+    &[("europe-5", europe_matrix), ("aws", aws_matrix)];
 
 /// A site of a matrix.
 #[derive(Clone, Debug)]
@@ -92,16 +93,20 @@ impl Matrix {
 /// A city on the globe, in degrees north and east.
 struct City {
     name: &'static str,
-    at: (f64, f64),
+    coordinates: (f64, f64),
     labels: &'static [(&'static str, &'static str)],
 }
 
 const fn city(
     name: &'static str,
-    at: (f64, f64),
+    coordinates: (f64, f64),
     labels: &'static [(&'static str, &'static str)],
 ) -> City {
-    City { name, at, labels }
+    City {
+        name,
+        coordinates,
+        labels,
+    }
 }
 
 const EUROPE: [City; 5] = [
@@ -161,8 +166,8 @@ const AWS: [City; 16] = [
     city("seoul", (37.57, 126.98), &[("region", "ap-northeast-2")]),
 ];
 
-fn europe() -> Matrix {
-    let mut matrix = estimated(&EUROPE);
+fn europe_matrix() -> Matrix {
+    let mut matrix = estimate_matrix(&EUROPE);
     let names = matrix.names();
     let index = |name: &str| names.iter().position(|known| known == name);
     for (a, b, tenths) in MEASURED {
@@ -173,16 +178,20 @@ fn europe() -> Matrix {
     matrix
 }
 
-fn aws() -> Matrix {
-    estimated(&AWS)
+fn aws_matrix() -> Matrix {
+    estimate_matrix(&AWS)
 }
 
-fn estimated(cities: &[City]) -> Matrix {
+fn estimate_matrix(cities: &[City]) -> Matrix {
     let mut matrix = Matrix::new(cities.iter().map(|city| city.name.to_owned()).collect());
     for (a, city) in cities.iter().enumerate() {
         matrix.sites[a].labels = city.labels.to_vec();
         for (b, other) in cities.iter().enumerate().skip(a + 1) {
-            matrix.set(a, b, round_trip(city.at, other.at));
+            matrix.set(
+                a,
+                b,
+                estimate_round_trip(city.coordinates, other.coordinates),
+            );
         }
     }
     matrix
@@ -193,7 +202,7 @@ fn estimated(cities: &[City]) -> Matrix {
     clippy::cast_possible_truncation,
     reason = "below a thousand milliseconds"
 )]
-fn round_trip(a: (f64, f64), b: (f64, f64)) -> Span {
+fn estimate_round_trip(a: (f64, f64), b: (f64, f64)) -> Span {
     let millis = 2.0 * great_circle_km(a, b) / FIBRE_KM_PER_MS * PATH_FACTOR;
     Span::from_micros((millis * 10.0).round() as i64 * 100)
 }
@@ -202,7 +211,8 @@ fn round_trip(a: (f64, f64), b: (f64, f64)) -> Span {
 fn great_circle_km(a: (f64, f64), b: (f64, f64)) -> f64 {
     let [(lat_a, lon_a), (lat_b, lon_b)] =
         [a, b].map(|(lat, lon)| (f64::to_radians(lat), f64::to_radians(lon)));
-    let half = |from: f64, to: f64| ((to - from) / 2.0).sin().powi(2);
-    let chord = half(lat_a, lat_b) + lat_a.cos() * lat_b.cos() * half(lon_a, lon_b);
-    2.0 * EARTH_RADIUS_KM * chord.sqrt().asin()
+    let haversine = |from: f64, to: f64| ((to - from) / 2.0).sin().powi(2);
+    let half_chord_squared =
+        haversine(lat_a, lat_b) + lat_a.cos() * lat_b.cos() * haversine(lon_a, lon_b);
+    2.0 * EARTH_RADIUS_KM * half_chord_squared.sqrt().asin()
 }

@@ -17,21 +17,21 @@ pub(super) struct Document {
 
 impl Document {
     /// `document` with these additions at the ends of its lists.
-    pub(super) fn added_to(self, mut document: Table) -> Table {
+    pub(super) fn append_to(self, mut document: Table) -> Table {
         append(&mut document, "site", self.sites);
         append(&mut document, "router", self.routers);
         append(&mut document, "link", self.links);
         if self.is_mesh && document.get("routing").is_none() {
             document
                 .entries
-                .push(entry("routing", text("direct", &(0..0))));
+                .push(entry("routing", text_node("direct", &(0..0))));
         }
         document
     }
 }
 
 /// `document` without the entry of `key`.
-pub(super) fn without(mut document: Table, key: &str) -> Table {
+pub(super) fn without_key(mut document: Table, key: &str) -> Table {
     document.entries.retain(|entry| entry.key != key);
     document
 }
@@ -67,16 +67,16 @@ fn entry(key: &str, node: Node) -> Entry {
     }
 }
 
-fn text(text: &str, span: &Range<usize>) -> Node {
+fn text_node(text: &str, span: &Range<usize>) -> Node {
     let value = Value::Text(text.to_owned());
     let span = span.clone();
     Node { value, span }
 }
 
-/// A table that begins with `own` entries and continues with those of `like`.
-fn like(own_entries: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> Node {
+/// A table that begins with `own_entries` and continues with those of `settings`.
+fn merge_settings(own_entries: Vec<Entry>, settings: Option<&Node>, span: &Range<usize>) -> Node {
     let mut entries = own_entries;
-    match like {
+    match settings {
         None => {}
         Some(Node {
             value: Value::Table(table),
@@ -91,35 +91,39 @@ fn like(own_entries: Vec<Entry>, like: Option<&Node>, span: &Range<usize>) -> No
     }
 }
 
-/// A node called `name`, with the other settings from `features`.
-pub(super) fn node_table(name: &str, features: Option<&Node>, span: &Range<usize>) -> Node {
-    like(vec![entry("name", text(name, span))], features, span)
+/// A node called `name`, with the other settings from `settings`.
+pub(super) fn node_table(name: &str, settings: Option<&Node>, span: &Range<usize>) -> Node {
+    merge_settings(vec![entry("name", text_node(name, span))], settings, span)
 }
 
-/// A link between `ends`, with the other settings from `features`.
-pub(super) fn link_table(ends: [&str; 2], features: Option<&Node>, span: &Range<usize>) -> Node {
-    let [a, b] = ends.map(|end| text(end, span));
-    like(vec![entry("a", a), entry("b", b)], features, span)
+/// A link between `ends`, with the other settings from `settings`.
+pub(super) fn link_table(ends: [&str; 2], settings: Option<&Node>, span: &Range<usize>) -> Node {
+    let [a, b] = ends.map(|end| text_node(end, span));
+    merge_settings(vec![entry("a", a), entry("b", b)], settings, span)
 }
 
 /// Sets the delay of a link.
 ///
 /// # Errors
 /// The delay is set already, at this place.
-pub(super) fn delay(link: &mut Node, delay: Span, span: &Range<usize>) -> Result<(), Range<usize>> {
+pub(super) fn set_delay(
+    link: &mut Node,
+    delay: Span,
+    span: &Range<usize>,
+) -> Result<(), Range<usize>> {
     let Value::Table(table) = &mut link.value else {
         return Ok(());
     };
-    if let Some(printed) = table.get("delay") {
-        return Err(printed.key_span.clone());
+    if let Some(existing) = table.get("delay") {
+        return Err(existing.key_span.clone());
     }
-    let delay = text(&format!("{}ns", delay.nanos()), span);
+    let delay = text_node(&format!("{}ns", delay.nanos()), span);
     table.entries.push(entry("delay", delay));
     Ok(())
 }
 
 /// Adds labels to a node, before those that it has.
-pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize>) {
+pub(super) fn add_labels(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize>) {
     let Value::Table(table) = &mut node.value else {
         return;
     };
@@ -128,9 +132,9 @@ pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize
     }
     let own_labels = labels
         .iter()
-        .map(|(key, value)| entry(key, text(value, span)));
-    let printed = table.entries.iter_mut().find(|entry| entry.key == "labels");
-    match printed.map(|entry| &mut entry.node.value) {
+        .map(|(key, value)| entry(key, text_node(value, span)));
+    let existing = table.entries.iter_mut().find(|entry| entry.key == "labels");
+    match existing.map(|entry| &mut entry.node.value) {
         None => {
             let entries = own_labels.collect();
             let value = Value::Table(Table { entries });
@@ -138,10 +142,10 @@ pub(super) fn label(node: &mut Node, labels: &[(&str, &str)], span: &Range<usize
             table.entries.push(entry("labels", Node { value, span }));
         }
         Some(Value::Table(labels)) => {
-            let new: Vec<Entry> = own_labels
+            let missing_labels: Vec<Entry> = own_labels
                 .filter(|entry| labels.get(&entry.key).is_none())
                 .collect();
-            labels.entries.extend(new);
+            labels.entries.extend(missing_labels);
         }
         Some(_) => {}
     }

@@ -31,11 +31,11 @@ fn a_mesh_of_twenty_sites_has_a_hundred_and_ninety_links() {
 fn the_five_european_sites_have_the_round_trips_that_were_measured() {
     let topology = parse("[[generate]]\nshape = \"mesh\"\nmatrix = \"europe-5\"\n").expect("fine");
     assert_eq!((topology.sites.len(), topology.links.len()), (5, 10));
-    let half = |a, b| delay_between(&topology, a, b);
-    assert_eq!(half("amsterdam", "milan"), Span::from_micros(18_250));
-    assert_eq!(half("ljubljana", "milan"), Span::from_micros(31_050));
-    // 711 km: 7.1 ms there and back in straight fibre, times 1.86.
-    assert_eq!(half("amsterdam", "prague"), Span::from_micros(6_600));
+    let one_way = |a, b| delay_between(&topology, a, b);
+    assert_eq!(one_way("amsterdam", "milan"), Span::from_micros(18_250));
+    assert_eq!(one_way("ljubljana", "milan"), Span::from_micros(31_050));
+    // 711 km: 7.1 ms RTT in straight fibre, times 1.86.
+    assert_eq!(one_way("amsterdam", "prague"), Span::from_micros(6_600));
     let prague = &topology.sites[topology.site_index("prague").expect("there")];
     assert_eq!(prague.labels["round_trips"], "estimated from distance");
 }
@@ -50,19 +50,22 @@ fn the_aws_matrix_has_sixteen_regions_and_can_be_reduced() {
     );
     let text = "[[generate]]\nshape = \"mesh\"\nmatrix = \"aws\"\n\
                 names = [\"oregon\", \"virginia\"]\nsite = { congestion_control = \"cubic\" }\n";
-    let two = parse(text).expect("fine");
-    assert_eq!((two.sites.len(), two.links.len()), (2, 1));
-    assert_eq!(two.sites[0].name, "oregon");
-    assert_eq!(two.sites[0].labels["region"], "us-west-2");
-    assert_eq!(two.sites[0].congestion_control.as_deref(), Some("cubic"));
+    let reduced = parse(text).expect("fine");
+    assert_eq!((reduced.sites.len(), reduced.links.len()), (2, 1));
+    assert_eq!(reduced.sites[0].name, "oregon");
+    assert_eq!(reduced.sites[0].labels["region"], "us-west-2");
     assert_eq!(
-        delay_between(&two, "virginia", "oregon"),
+        reduced.sites[0].congestion_control.as_deref(),
+        Some("cubic")
+    );
+    assert_eq!(
+        delay_between(&reduced, "virginia", "oregon"),
         delay_between(&topology, "virginia", "oregon")
     );
 }
 
 #[test]
-fn a_matrix_can_be_written() {
+fn a_matrix_in_the_file_sets_the_delays() {
     let text = "[[generate]]\nshape = \"mesh\"\nnames = [\"a\", \"b\", \"c\"]\n\
                 matrix = [[\"10ms\", \"20ms\"], [\"15ms\"]]\nlink = { loss = \"1%\" }\n";
     let topology = parse(text).expect("fine");

@@ -6,11 +6,11 @@ use super::*;
 use crate::topology::Topology;
 
 /// Two sites and a switch, and what is said of them from line 6 on.
-fn parse(rest: &str) -> Result<Topology, Vec<Problem>> {
+fn parse(extra_toml: &str) -> Result<Topology, Vec<Problem>> {
     let text = format!(
         "version = 1\nsite = [{{name = \"a\", congestion_control = \"cubic\"}}, {{name = \"b\"}}]\n\
          switch = [{{name = \"sw\"}}]\nlink = [{{a = \"a\", b = \"sw\"}}, {{a = \"sw\", b = \"b\"}}]\n\n\
-         {rest}\n"
+         {extra_toml}\n"
     );
     Topology::parse(&Source::new("lab.toml", text))
 }
@@ -26,13 +26,13 @@ fn a_service_is_read_with_defaults() {
     let ready = service.ready.as_ref().expect("there");
     assert_eq!(
         (&ready.check, ready.timeout),
-        (&ReadyCheck::Tcp(80), READY_TIMEOUT)
+        (&ReadyCheck::Tcp(80), DEFAULT_READY_TIMEOUT)
     );
     assert_eq!((service.grace, &service.log), (DEFAULT_STOP_TIMEOUT, &None));
 }
 
 #[test]
-fn mistakes_of_services_and_traffic_point_at_the_token() {
+fn mistakes_in_services_and_traffic_are_reported_at_their_token() {
     let service = "[[service]]\nname = \"web\"\nsite = \"b\"\n";
     let traffic = "[[traffic]]\nfrom = \"a\"\nto = \"b\"\n";
     for (head, rest, position, part) in [
@@ -80,11 +80,11 @@ fn mistakes_of_services_and_traffic_point_at_the_token() {
         );
         assert!(mistakes[0].remedy.contains(part), "{rest}: {mistakes:?}");
     }
-    let twice = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"x\"]\n";
-    let mistakes = parse(&format!("{twice}{twice}")).expect_err("twice");
+    let web_service = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"x\"]\n";
+    let mistakes = parse(&format!("{web_service}{web_service}")).expect_err("twice");
     assert_eq!(mistakes[0].message, "two services are called 'web'");
     let proxy = "[[balancer]]\nname = \"web\"\nkind = \"haproxy\"\nsite = \"a\"\nlisten = 80\n\
                  to = \"b:80\"\n";
-    let mistakes = parse(&format!("{twice}{proxy}")).expect_err("one log for two");
+    let mistakes = parse(&format!("{web_service}{proxy}")).expect_err("one log for two");
     assert_eq!(mistakes[0].message, "a service is called 'web' too");
 }

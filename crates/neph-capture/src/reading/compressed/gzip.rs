@@ -1,6 +1,6 @@
 //! Decompression of gzip: its members, one after the other, and data after the last one.
 //!
-//! Does not own recognizing the compression (`packed`).
+//! Does not own recognizing the compression (`compressed`).
 
 use std::error::Error;
 use std::fmt;
@@ -119,14 +119,14 @@ mod tests {
     use flate2::bufread::GzEncoder;
 
     use super::*;
-    use crate::reading::packed::READ_BUFFER_BYTES;
+    use crate::reading::compressed::READ_BUFFER_BYTES;
 
     /// These bytes in a member of gzip, not compressed.
     fn stored_member(bytes: &[u8]) -> Vec<u8> {
         let mut compressed = Vec::new();
         GzEncoder::new(bytes, Compression::none())
             .read_to_end(&mut compressed)
-            .expect("packed");
+            .expect("compressed");
         compressed
     }
 
@@ -149,7 +149,7 @@ mod tests {
         for trailing in [&b"a line\n"[..], b"\0\0\x1f\x8b", b"\x1f\x9d\x90 and more"] {
             let (out, read) = decompress(&[&members[..], trailing].concat());
             assert_eq!(out, b"one two");
-            assert!(is_trailing(&read.expect_err("something stands there")));
+            assert!(is_trailing(&read.expect_err("there is trailing data")));
         }
         // A truncated member is not trailing data.
         let (out, read) = decompress(&members[..members.len() - 3]);

@@ -227,14 +227,14 @@ mod tests {
         let mut with_checksum = frame_bytes.clone();
         with_checksum[4] |= 4;
         with_checksum.extend([0; 3]);
-        for (cut, blocks) in [
+        for (truncated, blocks) in [
             (&frame_bytes[..frame_bytes.len() - 3], 2),
             (&frame_bytes[..frame_bytes.len() - 1], 2),
             (&frame_bytes[..7], 0),
             (&with_checksum[..], 3),
         ] {
             let mut out = Vec::new();
-            let error = Zstd::new(cut).read_to_end(&mut out).expect_err("cut");
+            let error = Zstd::new(truncated).read_to_end(&mut out).expect_err("cut");
             assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
             assert_eq!(out.len(), blocks * 131_072);
         }
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn a_corrupt_frame_yields_the_blocks_before_and_names_the_remedy() {
         let frame_bytes = frame(23, 3);
-        let broken = [&frame_bytes[..frame_bytes.len() - 4], &[6, 0, 0]].concat();
+        let corrupt = [&frame_bytes[..frame_bytes.len() - 4], &[6, 0, 0]].concat();
         let mut out = Vec::new();
-        let error = Zstd::new(&broken[..])
+        let error = Zstd::new(&corrupt[..])
             .read_to_end(&mut out)
             .expect_err("broken");
         assert_eq!(
@@ -265,10 +265,10 @@ mod tests {
         Zstd::new(&with_checksum[..])
             .read_to_end(&mut out)
             .expect("whole");
-        *with_checksum.last_mut().expect("a sum") ^= 1;
+        *with_checksum.last_mut().expect("a checksum") ^= 1;
         let error = Zstd::new(&with_checksum[..]).read_to_end(&mut out);
         assert_eq!(
-            error.expect_err("another sum").kind(),
+            error.expect_err("another checksum").kind(),
             ErrorKind::InvalidData
         );
     }
@@ -288,7 +288,7 @@ mod tests {
         for beginning in [&frame(23, 3)[..9], gzip] {
             let Ok(Decompressed::Bytes(mut bytes)) = decompress(beginning.chain(FailingReader))
             else {
-                panic!("packed");
+                panic!("not supported");
             };
             let error = bytes.read_to_end(&mut Vec::new()).expect_err("refused");
             assert_eq!(error.raw_os_error(), Some(5), "{error}");
