@@ -22,7 +22,7 @@ pub fn namespace(text: &str) -> Result<String, String> {
     }
     let listed = Lab::list().unwrap_or_default();
     let is_hidden = |error: &LabError| matches!(error, LabError::NotPermitted { .. });
-    let is_complete = !listed.others.iter().any(is_hidden);
+    let is_complete = !listed.errors.iter().any(is_hidden);
     let labs = listed.labs.into_iter();
     let labs: Vec<_> = labs.map(|lab| (lab.name, lab.namespaces)).collect();
     let known_labs = KnownLabs {

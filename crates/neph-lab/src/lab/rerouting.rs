@@ -26,7 +26,7 @@ use crate::cue::Cue;
 use crate::gate::{Moment, ScheduleEvent};
 use crate::plan::Plan;
 use crate::truth::{Record, Recorder, TruthThread, TruthWriter};
-use routers::{RouterState, Routers};
+use routers::{RouterState, ScheduledRouters};
 
 /// Longest sleep of the thread: it notices a new cue after this.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -119,7 +119,7 @@ impl Rerouting {
         if plan.topology.reroutes.is_empty() {
             return Ok(None);
         }
-        let routers = Routers::from_topology(plan.topology, &plan.sites);
+        let routers = ScheduledRouters::from_topology(plan.topology, &plan.sites);
         let recorder_result = record.map(|(folder, truth_thread)| {
             let file = folder.join(RECORD_FILE_NAME);
             let recorder_result = truth_thread.open(&file, "routes", NonZeroU32::MIN);
@@ -168,7 +168,7 @@ impl Rerouting {
 /// The state of the thread.
 #[derive(Debug)]
 struct RouteChanger {
-    routers: Routers,
+    routers: ScheduledRouters,
     handles: Vec<RerouteHandle>,
     recorder: Option<Recorder>,
     /// What is active, by site.

@@ -107,7 +107,7 @@ impl Record {
     pub(crate) fn encode(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         let mut write_at = |offset: usize, value: &[u8]| {
-            bytes[offset..offset + value.len()].copy_from_slice(value)
+            bytes[offset..offset + value.len()].copy_from_slice(value);
         };
         match self {
             Self::Anchor { wall, raw } => {

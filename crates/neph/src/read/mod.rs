@@ -88,7 +88,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     /// Maximum number of flows that neph tracks at a time; above it, neph ends the least recently active flow
-    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
+    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().max_flows)]
     flows: usize,
     /// Treat this UDP port as QUIC, like 443, even if the capture lacks the handshake of a flow; repeatable
     #[arg(long, value_name = "PORT", value_parser = value::port)]

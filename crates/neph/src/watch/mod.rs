@@ -113,7 +113,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = parse_ring_size, default_value = "32MiB")]
     ring: ByteSize,
     /// Maximum number of flows that neph tracks at a time; above it, neph ends the least recently active flow
-    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().flows)]
+    #[arg(long, value_name = "N", value_parser = value::flows, default_value_t = Limits::default().max_flows)]
     flows: usize,
     /// End a flow after this time without packets
     #[arg(long, value_name = "TIME", value_parser = value::positive_span, default_value = "60s")]

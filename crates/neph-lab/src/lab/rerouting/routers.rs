@@ -12,7 +12,7 @@ use crate::{program, settings};
 
 /// The routers with scheduled changes.
 #[derive(Clone, Debug)]
-pub(in crate::lab) struct Routers {
+pub(in crate::lab) struct ScheduledRouters {
     pub(super) reroutes: Vec<Reroute>,
     pub(super) routers: Vec<Router>,
     /// Names for the status: router and link of each entry.
@@ -35,7 +35,7 @@ pub(super) struct RouterState {
     weights: Weights,
 }
 
-impl Routers {
+impl ScheduledRouters {
     /// Of a topology whose sites have these namespaces.
     pub(in crate::lab) fn from_topology(topology: &Topology, namespaces: &[String]) -> Self {
         let mut sites: Vec<usize> = topology
@@ -146,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    fn routers() -> Routers {
+    fn routers() -> ScheduledRouters {
         let text = "version = 1\nrouting = \"ecmp\"\nsite = [{name = \"a\"}, {name = \"b\"}]\n\
                     router = [{name = \"m\"}, {name = \"n\"}]\n\
                     link = [{a = \"a\", b = \"m\"}, {a = \"m\", b = \"b\"}, \
@@ -154,7 +154,7 @@ mod tests {
                     reroute = [{site = \"a\", at = \"5s\", every = \"10s\", reshuffle = true}, \
                     {site = \"a\", link = \"a-m\", weight = 0, at = \"10s\", until = \"12s\"}]\n";
         let topology = Topology::parse(&Source::new("diamond", text)).expect("fine");
-        Routers::from_topology(&topology, &["a", "b", "m", "n"].map(str::to_owned))
+        ScheduledRouters::from_topology(&topology, &["a", "b", "m", "n"].map(str::to_owned))
     }
 
     #[test]
