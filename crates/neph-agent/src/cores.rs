@@ -46,12 +46,10 @@ impl AllowedCores {
             .or_else(|| CpuTimes::parse(stat))
     }
 
-    /// Their load between two texts of `/proc/stat`.
-    pub(crate) fn load(&self, (before, after): (&str, &str)) -> Load {
-        match (self.times(before), self.times(after)) {
-            (Some(before), Some(after)) => before.load_until(after, load_average()),
-            _ => Load::default(),
-        }
+    /// Their load between two texts of `/proc/stat`; `None` without one of them.
+    pub(crate) fn load(&self, (before, after): (&str, &str)) -> Option<Load> {
+        let (before, after) = (self.times(before)?, self.times(after)?);
+        Some(before.load_until(after, load_average()))
     }
 }
 
@@ -71,8 +69,8 @@ impl LoadMeter {
         }
     }
 
-    /// Until now.
-    pub fn load(&self) -> Load {
+    /// Until now; `None` without `/proc/stat`.
+    pub fn load(&self) -> Option<Load> {
         self.cores.load((&self.stat_before, &read_stat()))
     }
 }
@@ -110,12 +108,12 @@ mod tests {
         let busy = |list: &str| {
             AllowedCores::of_list(list)
                 .load((before, after))
-                .busy_percent
+                .map_or(f64::NAN, |load| load.busy_percent)
         };
         let close = |list: &str, percent: f64| (busy(list) - percent).abs() < 1e-9;
         assert!(close("1", 99.0) && close("0,11", 0.0) && close("0-1", 49.5));
         // All of them, where nothing is known or the text has none of them.
         assert!(close("", 33.0) && close("5", 33.0));
-        assert_eq!(AllowedCores::default().load(("", "")), Load::default());
+        assert_eq!(AllowedCores::default().load(("", "")), None);
     }
 }

@@ -8,18 +8,18 @@ use crate::meter::Meter;
 use crate::plan::Limits;
 
 /// The warnings that figures and load give rise to, in the order of [`Warning`].
-pub(crate) fn warnings(meter: &Meter, load: &Load, limits: &Limits) -> Vec<Warning> {
+pub(crate) fn warnings(meter: &Meter, load: Option<Load>, limits: &Limits) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let bound = limits.lateness_p99;
     if let Some((_, p99)) = meter.lateness().filter(|(_, p99)| *p99 > bound) {
         warnings.push(Warning::SenderLate { p99, bound });
     }
-    if load.steal_percent > limits.steal_percent {
-        let percent = load.steal_percent;
+    let exceeds =
+        |percent: fn(Load) -> f64, limit: f64| load.map(percent).filter(|percent| *percent > limit);
+    if let Some(percent) = exceeds(|load| load.steal_percent, limits.steal_percent) {
         warnings.push(Warning::CpuStolen { percent });
     }
-    if load.busy_percent > limits.busy_percent {
-        let percent = load.busy_percent;
+    if let Some(percent) = exceeds(|load| load.busy_percent, limits.busy_percent) {
         warnings.push(Warning::CpuSaturated { percent });
     }
     let percent = meter.unstamped_percent();

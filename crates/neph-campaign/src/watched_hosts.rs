@@ -38,7 +38,7 @@ impl WatchedHosts {
 
     /// Warnings about this host, which had this load, and the reflectors, by the usual limits. The numbers of
     /// messages and of messages without timestamps are reported as numbers.
-    pub fn warnings(&self, load: &Load) -> Vec<Warning> {
+    pub fn warnings(&self, load: Option<Load>) -> Vec<Warning> {
         let warnings = warnings(&self.meter, load, &Limits::default()).into_iter();
         let is_of_hosts = |warning: &Warning| {
             warning.is_of_a_busy_host() || matches!(warning, Warning::ReflectorSlow { .. })
@@ -72,7 +72,7 @@ mod tests {
                 None,
                 "what nobody answered stayed nowhere"
             );
-            let warnings = hosts.warnings(&Load::default());
+            let warnings = hosts.warnings(None);
             let few = warnings.iter();
             assert!(
                 !few.clone()

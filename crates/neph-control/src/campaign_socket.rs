@@ -17,10 +17,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use neph_model::{AgentName, Wall};
+use neph_model::AgentName;
 use serde::{Deserialize, Serialize};
 
-use crate::hub::ConnectedAgent;
+use crate::hub::{AwayAgent, ConnectedAgent};
 use crate::operator_port::{OperatorError, OperatorPort};
 use crate::registry::EnrolledAgent;
 
@@ -88,9 +88,9 @@ pub struct ControllerAgents {
     pub enrolled: Vec<(AgentName, EnrolledAgent)>,
     /// Connected agents, by name.
     pub connected: Vec<ConnectedAgent>,
-    /// Time of the last message of agents that disconnected since the controller's start.
+    /// Agents that were connected since the controller's start, and are not now.
     #[serde(default)]
-    pub gone: BTreeMap<AgentName, Wall>,
+    pub away: BTreeMap<AgentName, AwayAgent>,
 }
 
 /// First byte of an answer, before the requested data; `REFUSED` comes before a reason.

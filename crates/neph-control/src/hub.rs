@@ -51,15 +51,27 @@ pub struct ConnectedAgent {
     pub labels: Labels,
 }
 
+/// An agent that was connected since the controller's start, and is not now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AwayAgent {
+    /// Time of its last message or heartbeat.
+    #[serde(rename = "last_seen_unix_ns")]
+    pub received: Wall,
+    /// Its version, if it was known.
+    pub version: Option<String>,
+    /// Labels that its operator gave its site.
+    pub labels: Labels,
+}
+
 /// Everything that a running controller knows about an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentDetails {
     /// Its connection, if there is one.
     pub presence: Option<ConnectedAgent>,
-    /// Last message of a disconnected agent.
-    #[serde(rename = "last_seen_unix_ns")]
-    pub received: Option<Wall>,
+    /// What is known if it is away.
+    pub away: Option<AwayAgent>,
     /// Whether it measures for a campaign.
     pub has_campaign: bool,
     /// Its history.
@@ -83,8 +95,7 @@ struct Inner {
     /// The campaign of each agent that measures.
     claims: BTreeMap<AgentName, u64>,
     connections: u64,
-    /// Time of the last message of disconnected agents.
-    gone: BTreeMap<AgentName, Wall>,
+    away: BTreeMap<AgentName, AwayAgent>,
     /// History of agents, including disconnected ones.
     histories: BTreeMap<AgentName, AgentHistory>,
 }
@@ -177,7 +188,7 @@ impl Hub {
                 labels: Labels::default(),
             },
         };
-        inner.gone.remove(agent);
+        inner.away.remove(agent);
         if inner.agents.insert(agent.clone(), connected).is_none() {
             tracing::info!("agent {agent} has connected");
         }
@@ -224,12 +235,13 @@ impl Hub {
             .get(agent)
             .is_some_and(|connected| connected.number == number)
         {
-            let received = inner
-                .agents
-                .remove(agent)
-                .map(|connected| connected.presence.received);
-            if let Some(received) = received {
-                inner.gone.insert(agent.clone(), received);
+            if let Some(Connected { presence, .. }) = inner.agents.remove(agent) {
+                let away_agent = AwayAgent {
+                    received: presence.received,
+                    version: presence.version,
+                    labels: presence.labels,
+                };
+                inner.away.insert(agent.clone(), away_agent);
             }
             tracing::info!("agent {agent} has disconnected");
             inner.pass_on(agent, FromBus::Gone(agent.clone()));
@@ -242,9 +254,9 @@ impl Hub {
         inner.pass_on(agent, FromBus::Revoked(agent.clone()));
     }
 
-    /// Time of the last message of disconnected agents.
-    pub(crate) fn gone_agents(&self) -> BTreeMap<AgentName, Wall> {
-        self.lock().gone.clone()
+    /// Agents that were connected since the start, and are not now.
+    pub(crate) fn away_agents(&self) -> BTreeMap<AgentName, AwayAgent> {
+        self.lock().away.clone()
     }
 
     /// Whether a campaign is attached.
@@ -261,7 +273,7 @@ impl Hub {
                 .agents
                 .get(agent)
                 .map(|connected| connected.presence.clone()),
-            received: inner.gone.get(agent).copied(),
+            away: inner.away.get(agent).cloned(),
             has_campaign: inner.claims.contains_key(agent),
             seen,
         }

@@ -34,7 +34,7 @@ pub use campaign_socket::{
 pub use captures::{AgentCaptures, LONGEST_CAPTURE};
 pub use controller::{Controller, ControllerError, is_running, last_address};
 pub use executor::{AgentReflector, AgentsExecutor, Sites};
-pub use hub::{AgentDetails, ConnectedAgent};
+pub use hub::{AgentDetails, AwayAgent, ConnectedAgent};
 pub use inbox::InboxError;
 pub use monitor::{ControllerStatus, Monitor};
 pub use nats::{NatsError, NatsFiles, NatsLink, write_nats_config};

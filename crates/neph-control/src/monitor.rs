@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use neph_model::{AgentName, Wall};
+use neph_model::AgentName;
 
-use crate::hub::{ConnectedAgent, Hub};
+use crate::hub::{AwayAgent, ConnectedAgent, Hub};
 use crate::registry::Registry;
 
 /// Reads the state of a controller. It holds the lock of the connections during a copy.
@@ -22,8 +22,8 @@ pub struct ControllerStatus {
     pub enrolled: Option<Vec<AgentName>>,
     /// Connected agents, by name.
     pub connected: Vec<ConnectedAgent>,
-    /// Last message of agents that disconnected since the controller's start.
-    pub gone: BTreeMap<AgentName, Wall>,
+    /// Agents that were connected since the controller's start, and are not now.
+    pub away: BTreeMap<AgentName, AwayAgent>,
     /// Whether a campaign uses the controller.
     pub has_campaign: bool,
 }
@@ -43,7 +43,7 @@ impl Monitor {
         ControllerStatus {
             enrolled: enrolled.ok().map(names),
             connected: self.hub.presence(),
-            gone: self.hub.gone_agents(),
+            away: self.hub.away_agents(),
             has_campaign: self.hub.has_campaign(),
         }
     }

@@ -19,11 +19,11 @@ crate::rows! {
         connected: bool => left "STATE" by |row| {
             if row.connected { "connected" } else { "away" }.to_owned()
         },
-        /// Labels of its site; empty if it is not connected.
+        /// Labels of its site; empty if it has not connected since the controller's start.
         labels: Labels => left "LABELS" by |row| {
             if row.labels.is_empty() { "-".to_owned() } else { row.labels.to_string() }
         },
-        /// Version of neph at the agent; null if it is not connected.
+        /// Version of neph at the agent; null if it has not connected since the controller's start.
         version: Option<String> => left "VERSION",
         /// Number of running orders; null if it is not connected.
         running: Option<u32> => right "RUNNING",

@@ -57,8 +57,8 @@ pub struct Provenance {
     pub site: Option<String>,
     /// The client host.
     pub host: HostFacts,
-    /// CPU load of the client host.
-    pub load: Load,
+    /// CPU load of the client host; null if not known.
+    pub load: Option<Load>,
     /// Median lateness of the sender, nanoseconds; null if no message was sent.
     pub lateness_p50: Option<Span>,
     /// 99th percentile of lateness, or the largest with too few messages, nanoseconds; null if no

@@ -59,8 +59,8 @@ pub struct ExperimentResult {
     pub anchors: Vec<(i64, i64)>,
     /// The client host.
     pub host: HostFacts,
-    /// CPU load of the client host.
-    pub load: Load,
+    /// CPU load of the client host; null if not known.
+    pub load: Option<Load>,
     /// Warnings that only the executor can detect: clock steps, a late emulated link.
     pub warnings: Vec<Warning>,
 }
@@ -77,7 +77,7 @@ impl ExperimentResult {
             trace: None,
             anchors: Vec::new(),
             host: HostFacts::default(),
-            load: Load::default(),
+            load: None,
             warnings: Vec::new(),
         }
     }

@@ -88,19 +88,48 @@ fn distinct_cut(
     })
 }
 
-/// As much of both ends as fits.
+/// As much of both ends as fits, in whole words as far as an end has some.
 fn cut_middle<'t>(text: &'t str, fits: &impl Fn(&str) -> bool) -> Vec<&'t str> {
     let offsets: Vec<usize> = text.char_indices().map(|(offset, _)| offset).collect();
     let cut_to_length = |length: usize| {
-        let begin = &text[..offsets[length.div_ceil(2)]];
-        let end = offsets
-            .get(offsets.len() - length / 2)
-            .map_or("", |from| &text[*from..]);
-        vec![begin.trim_end(), end.trim_start()]
+        let begin_end = offsets[length.div_ceil(2)];
+        let end_start = offsets.get(offsets.len() - length / 2);
+        let end_start = end_start.copied().unwrap_or(text.len());
+        vec![
+            whole_words_before(text, begin_end),
+            whole_words_after(text, end_start),
+        ]
     };
     let mut cuts = (0..offsets.len()).rev().map(cut_to_length);
     cuts.find(|pieces| fits(&join_pieces(pieces)))
         .unwrap_or_else(|| vec!["", ""])
+}
+
+/// The separators of labels, which mean nothing at a cut.
+const SEPARATORS: [char; 3] = [' ', '·', ','];
+
+fn whole_words_before(text: &str, end: usize) -> &str {
+    let piece = &text[..end];
+    let is_whole = text[end..].starts_with(SEPARATORS);
+    let whole_words = if is_whole {
+        Some(end)
+    } else {
+        piece.rfind(' ')
+    };
+    let whole_words = whole_words.map(|end| piece[..end].trim_end_matches(SEPARATORS));
+    whole_words
+        .filter(|words| !words.is_empty())
+        .unwrap_or(piece)
+}
+
+fn whole_words_after(text: &str, start: usize) -> &str {
+    let piece = &text[start..];
+    let is_whole = text[..start].ends_with(SEPARATORS);
+    let whole_words = if is_whole { Some(0) } else { piece.find(' ') };
+    let whole_words = whole_words.map(|start| piece[start..].trim_start_matches(SEPARATORS));
+    whole_words
+        .filter(|words| !words.is_empty())
+        .unwrap_or(piece)
 }
 
 fn join_pieces(pieces: &[&str]) -> String {
@@ -185,8 +214,9 @@ mod tests {
         assert_eq!(cut("stress streaming 1450kbit/s"), "stress…0kbit/s");
         assert_eq!(
             cut("stress streaming 1450kbit/s, hashing 95%"),
-            "stress…ing 95%"
+            "stress…95%"
         );
+        assert_eq!(cut("to ams · every 10 ms"), "to ams…10 ms");
         assert_eq!(shorten("long", |_| false), "…");
     }
 

@@ -1,7 +1,7 @@
 //! Values for this crate's tests.
 
 use neph_model::{
-    CampaignId, Experiment, ExperimentId, Flow, FlowIndex, FlowRole, HostFacts, Load, ProbeKind,
+    CampaignId, Experiment, ExperimentId, Flow, FlowIndex, FlowRole, HostFacts, ProbeKind,
     Provenance, ScenarioId, Wall,
 };
 
@@ -35,7 +35,7 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
         plan_hash: "00".to_owned(),
         site: None,
         host: HostFacts::default(),
-        load: Load::default(),
+        load: None,
         lateness_p50: None,
         lateness_p99: None,
     }

@@ -308,7 +308,7 @@ fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {
                 return Ok(identity);
             }
             Err(EnrolError::Refused(reason)) => {
-                return Err(Failure::usage(format!("{address} refuses: {reason}")));
+                return Err(Failure::usage(invitation.refusal(address, &reason)));
             }
             Err(error) => last_error = Some(format!("{address}: {error}")),
         }

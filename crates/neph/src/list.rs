@@ -8,7 +8,7 @@ use neph_campaign::plan;
 use neph_campaign::retention::MergedMinutes;
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
-use neph_documents::stored::{CampaignRow, ExperimentRow};
+use neph_documents::stored::{CampaignRow, ExperimentRow, QuantityRow};
 use neph_model::{
     Campaign, CampaignStatus, Experiment, ExperimentStatus, Quantities, Scenario, ScenarioId, Span,
     Tally, UtcOffset,
@@ -205,6 +205,7 @@ pub(crate) fn experiment_rows(
             messages: flow_numbers.messages,
             lost: flow_numbers.lost,
             response_p50_ns: flow_numbers.p50.time(),
+            quantities: QuantityRow::of_results(experiment.quantities.as_ref()),
             warnings: warnings.join("; "),
             id_length,
             offset,

@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use neph_agent::remote::{ControllerAddress, EnrolError, Identity, IdentityError, Role, enrol};
+use neph_agent::remote::{
+    ControllerAddress, EnrolError, Identity, IdentityError, Invitation, Role, enrol,
+};
 use neph_control::{CampaignSocketError, ControllerPlace, OperatorPort};
 
 use crate::agent::read_invitation;
@@ -121,7 +123,8 @@ impl OperatorArgs {
                     )));
                 }
                 let identity = enrol(address, &invitation, &self.operator);
-                let identity = identity.map_err(|error| enrolment_failure(address, &error))?;
+                let identity =
+                    identity.map_err(|error| enrolment_failure(address, &invitation, &error))?;
                 let name = &invitation.name;
                 output::say(&format!("neph: enrolled at {address} as operator {name}"));
                 Ok(identity)
@@ -131,9 +134,13 @@ impl OperatorArgs {
     }
 }
 
-fn enrolment_failure(address: &ControllerAddress, error: &EnrolError) -> Failure {
+fn enrolment_failure(
+    address: &ControllerAddress,
+    invitation: &Invitation,
+    error: &EnrolError,
+) -> Failure {
     match error {
-        EnrolError::Refused(reason) => Failure::usage(format!("{address} refuses: {reason}")),
+        EnrolError::Refused(reason) => Failure::usage(invitation.refusal(address, reason)),
         EnrolError::Link(reason) => Failure::usage(format!(
             "cannot reach the controller at {address}: {}; is it running, and is this its address?",
             reason.why

@@ -36,7 +36,8 @@ pub(crate) struct Args {
     campaign: String,
     #[command(flatten)]
     workspace: Workspace,
-    /// Write the report to this folder [default: reports/CAMPAIGN in the --workspace folder]
+    /// Write the report to this folder [default: reports/CAMPAIGN in the --workspace folder, where neph
+    /// replaces an earlier report]
     #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use neph_model::AgentName;
 
+use super::address::ControllerAddress;
 use super::role::Role;
 
 /// Beginning of the text: its kind and version.
@@ -29,6 +30,14 @@ pub struct Invitation {
     pub secret: String,
     /// The certificate of the controller's authority (PEM): the agent trusts no other.
     pub authority: String,
+}
+
+impl Invitation {
+    /// That the controller at this address refuses it, and why.
+    pub fn refusal(&self, address: &ControllerAddress, reason: &str) -> String {
+        let Self { role, name, .. } = self;
+        format!("{address} refuses the invitation for {role} {name}: {reason}")
+    }
 }
 
 /// A text that is no invitation.

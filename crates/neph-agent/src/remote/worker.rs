@@ -368,6 +368,6 @@ fn cut_off(
             Ok(OrderResult::Experiments(results.collect()))
         }
         (Order::Pings(_), _) => Ok(OrderResult::Pings),
-        _ => Err(failed("carry an order out", reason)),
+        _ => Err(failed("the order", reason)),
     }
 }

@@ -211,13 +211,16 @@ impl QuantityShift {
             );
         }
         let direction = below_or_above(difference);
-        let medians = format!(
-            "{} and {}",
-            self.format_value(only.candidate),
-            self.format_value(only.baseline)
-        );
+        let [candidate, baseline_median] =
+            [only.candidate, only.baseline].map(|value| self.format_value(value));
+        let are_shown_equal = candidate == baseline_median;
+        let medians = if are_shown_equal {
+            format!("both {candidate}")
+        } else {
+            format!("{candidate} and {baseline_median}")
+        };
         let blocks = only.median_blocks.to_text();
-        if only.is_opposite_to_medians(decisions) {
+        if only.is_opposite_to_medians(decisions) && !are_shown_equal {
             return format!(
                 "Within the same block, the {title} of '{name}' is {size}{interval} {direction} that of '{baseline}' (the medians{blocks} show the opposite: {medians})"
             );
@@ -363,6 +366,12 @@ mod tests {
         let end = ") below that of 'b' (the medians over all blocks show the opposite: 4.9 us and 4.8 us);";
         assert!(opposite.starts_with(begin), "{opposite}");
         assert!(opposite.contains(end), "{opposite}");
+        // Medians that are shown as equal cannot be shown as opposite.
+        let mut similar = baseline.clone();
+        similar.insert(4, Level::At(4_899.0));
+        let equal = finding(Quantity::RttP50, &candidate, &similar).text;
+        let end = " within blocks (medians over all blocks: both 4.9 us);";
+        assert!(equal.contains(end), "{equal}");
         let mut longer = candidate;
         longer.insert(8, Level::At(1.0));
         let opposite = finding(Quantity::RttP50, &longer, &baseline).text;

@@ -2,8 +2,8 @@ use std::path::Path;
 
 use neph_model::{
     ByteSize, CampaignStatus, Ending, ExperimentStatus, FleetEndpoint, FleetMessage, FleetOutcome,
-    FleetReply, HostFacts, Load, Parameters, ProbeKind, ReadBy, ScenarioId, Slot, Span, Targets,
-    Wall, Warning,
+    FleetReply, HostFacts, Parameters, ProbeKind, ReadBy, ScenarioId, Slot, Span, Targets, Wall,
+    Warning,
 };
 use neph_store::{Access, SentWithin};
 
@@ -99,7 +99,7 @@ fn result(ending: Ending) -> ExperimentResult {
         trace: None,
         anchors: vec![(0, now().unix_nanos())],
         host: HostFacts::default(),
-        load: Load::default(),
+        load: None,
         warnings: vec![Warning::DroppedHere { packets: 2 }],
     }
 }

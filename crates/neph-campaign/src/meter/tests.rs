@@ -42,7 +42,7 @@ const IDLE: Load = Load {
 #[test]
 fn a_quiet_experiment_earns_no_warning() {
     let meter = meter_with_replies(|_| 12, 100);
-    assert_eq!(warnings(&meter, &IDLE, &Limits::default()), []);
+    assert_eq!(warnings(&meter, Some(IDLE), &Limits::default()), []);
     assert_eq!(
         meter.lateness(),
         Some((Span::from_micros(12), Span::from_micros(12)))
@@ -58,20 +58,20 @@ fn a_quiet_experiment_earns_no_warning() {
 fn lateness_is_judged_by_its_99th_percentile() {
     // One of a hundred is late: the 99th percentile is the 99th of 100 sorted values.
     let one_late = meter_with_replies(|seq| if seq == 7 { 5_000 } else { 10 }, 100);
-    assert_eq!(warnings(&one_late, &IDLE, &Limits::default()), []);
+    assert_eq!(warnings(&one_late, Some(IDLE), &Limits::default()), []);
     let two_late = meter_with_replies(|seq| if seq < 2 { 5_000 } else { 10 }, 100);
     let expected = Warning::SenderLate {
         p99: Span::from_millis(5),
         bound: Span::from_millis(1),
     };
     assert_eq!(
-        warnings(&two_late, &IDLE, &Limits::default()),
+        warnings(&two_late, Some(IDLE), &Limits::default()),
         std::slice::from_ref(&expected)
     );
     // Below a hundred the greatest decides.
     let few_messages = meter_with_replies(|seq| if seq == 0 { 5_000 } else { 10 }, 20);
     assert_eq!(
-        warnings(&few_messages, &IDLE, &Limits::default()),
+        warnings(&few_messages, Some(IDLE), &Limits::default()),
         [expected]
     );
 }
@@ -88,7 +88,7 @@ fn a_busy_host_is_reported() {
         Warning::CpuStolen { percent: 8.0 },
         Warning::CpuSaturated { percent: 97.0 },
     ];
-    assert_eq!(warnings(&meter, &load, &Limits::default()), expected);
+    assert_eq!(warnings(&meter, Some(load), &Limits::default()), expected);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
         Warning::Reconnected { times: 1 },
         Warning::FewMessages { replies: 2 },
     ];
-    assert_eq!(warnings(&meter, &IDLE, &Limits::default()), expected);
+    assert_eq!(warnings(&meter, Some(IDLE), &Limits::default()), expected);
     let tally = meter.tally();
     assert_eq!((tally.messages, tally.replies, tally.lost), (3, 2, 1));
 }

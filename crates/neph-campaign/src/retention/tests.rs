@@ -1,6 +1,6 @@
 //! Messages of a store that become minutes, and what is still known then.
 
-use neph_model::{HostFacts, Instant, Load, Marks, Provenance, ScenarioId, Seq};
+use neph_model::{HostFacts, Instant, Marks, Provenance, ScenarioId, Seq};
 use neph_store::{Access, open};
 
 use super::*;
@@ -56,7 +56,7 @@ impl TestStore {
             plan_hash: String::new(),
             site: None,
             host: HostFacts::default(),
-            load: Load::default(),
+            load: None,
             lateness_p50: None,
             lateness_p99: None,
         };

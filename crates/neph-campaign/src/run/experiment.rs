@@ -345,7 +345,7 @@ pub(crate) fn apply_meter_results(
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some("no message could be sent".to_owned());
     }
-    let meter_warnings = warnings(meter, &end.load, limits);
+    let meter_warnings = warnings(meter, end.load, limits);
     let unexpected = meter_warnings
         .into_iter()
         .filter(|warning| !is_expected(warning, measure));

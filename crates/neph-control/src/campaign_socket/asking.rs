@@ -102,7 +102,7 @@ impl CampaignSocket {
             Some(Retry::Trying(trying)) if !trying.is_finished() => Some(Retry::Trying(trying)),
             Some(Retry::Trying(trying)) => match trying.join() {
                 Ok(Ok(connection)) => {
-                    tracing::warn!("the controller is back");
+                    tracing::info!("the controller is back");
                     self.connection = connection;
                     None
                 }

@@ -123,7 +123,7 @@ pub(crate) fn answer(
             let agents = ControllerAgents {
                 enrolled: service.registry.agents().map_err(io::Error::other)?,
                 connected: hub.presence(),
-                gone: hub.gone_agents(),
+                away: hub.away_agents(),
             };
             let text = serde_json::to_vec(&agents)?;
             stream.write_all(&[READY])?;

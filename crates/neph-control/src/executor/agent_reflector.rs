@@ -32,7 +32,7 @@ impl LostReflector {
     pub(super) fn reason(&self) -> String {
         let agent = &self.agent;
         let failure = self.failure.as_ref();
-        let failure = failure.map(|failure| format!(": {failure}"));
+        let failure = failure.map(|failure| format!(" (its last failure: {})", failure.reason));
         format!(
             "the reflector at agent {agent} did not run during all of the experiment{}",
             failure.unwrap_or_default()

@@ -18,7 +18,7 @@ pub enum RegistryError {
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// The name is in use.
-    #[error("there is an {role} {name} already; {command} makes room for another", command = revoke_command(*.role, .name, .folder))]
+    #[error("{role} {name} is enrolled already; to give its name to another host, disconnect it first: {command}", command = revoke_command(*.role, .name, .folder))]
     NameTaken {
         /// Of the holder.
         role: Role,
@@ -39,7 +39,7 @@ pub enum RegistryError {
     },
     /// The invitation was used, has expired or never existed.
     #[error(
-        "the invitation is void: each is good for one use and one hour; neph control invite (for an operator: neph control invite --operator) makes a new one"
+        "the invitation is void: it was used, or is older than one hour. A host that is enrolled needs none. For another host: neph control invite NAME (for an operator: neph control invite --operator NAME)"
     )]
     Void,
 }

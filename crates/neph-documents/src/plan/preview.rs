@@ -26,6 +26,7 @@ pub fn write_preview(plan: &Plan, scenarios: &[Scenario], out: &mut impl Write) 
     )?;
     write_scenarios(out, scenarios)?;
     let cost = estimate(plan, scenarios);
+    write_common_site(out, scenarios)?;
     write_lifetime(out, scenarios)?;
     write_order(out, plan, scenarios)?;
     writeln!(
@@ -112,6 +113,15 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
         "disk: about {} for the fleets' messages, and up to {} more while they are measured",
         cost.fleet_bytes, cost.journal_bytes
     )
+}
+
+/// The site that measures, if all scenarios have the same: else labels contain it.
+fn write_common_site(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
+    let sites: BTreeSet<Option<&str>> = scenarios.iter().map(Scenario::site).collect();
+    match (sites.first(), sites.len()) {
+        (Some(Some(site)), 1) => writeln!(out, "\nmeasured from: {site}"),
+        _ => Ok(()),
+    }
 }
 
 /// The lifetime of flows, if all scenarios have the same: else labels contain it.

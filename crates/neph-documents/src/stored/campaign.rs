@@ -110,7 +110,7 @@ crate::rows! {
     /// A scenario of a campaign.
     pub struct ScenarioRow {
         /// Place in the plan, from 0.
-        index: u32 => right "NO",
+        index: u32 => right "NO" by |row| one_based(row.index),
         /// Label with all parameters.
         label: String => left "SCENARIO" by |row| row.label_shown.clone(),
         /// The target.

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use neph_model::{
-    Campaign, Event, Experiment, Fleet, Flow, Provenance, Quantity, Sample, Span, Tally, UtcOffset,
+    Campaign, Event, Experiment, Fleet, Flow, Provenance, Sample, Span, Tally, UtcOffset,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiment_rows::{
-    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, QuantityRow, ReducedFacts,
-    SeriesRow, TallyFacts, WarningRow,
+    EventRow, ExperimentFacts, FleetFacts, FlowRow, ProvenanceFacts, ReducedFacts, SeriesRow,
+    TallyFacts, WarningRow,
 };
+use super::quantities::QuantityRow;
 use super::{ClassTransferRow, RoutesFacts, TracedFacts};
 use crate::p50::P50;
 use crate::sections::{Pairs, Sections};
@@ -133,7 +134,7 @@ impl ExperimentDocument {
             experiment: properties_of(&parts),
             tally: tally_facts(&experiment.tally, parts.p50),
             is_transfer: parts.is_transfer,
-            quantities: quantity_rows(experiment),
+            quantities: QuantityRow::of_results(experiment.quantities.as_ref()),
             limits: limit_sentences(experiment),
             reduced: parts.reduced,
             fleet: experiment.fleet.as_ref().map(fleet_facts),
@@ -231,18 +232,6 @@ const fn tally_facts(tally: &Tally, p50: P50) -> TallyFacts {
     }
 }
 
-fn quantity_rows(experiment: &Experiment) -> Vec<QuantityRow> {
-    let quantities = experiment
-        .quantities
-        .iter()
-        .flat_map(|quantities| &quantities.values);
-    let row = |(quantity, value): (&Quantity, &f64)| QuantityRow {
-        quantity: *quantity,
-        value: *value,
-    };
-    quantities.map(row).collect()
-}
-
 fn limit_sentences(experiment: &Experiment) -> Vec<String> {
     let quantities = experiment.quantities.as_ref();
     quantities
@@ -320,8 +309,6 @@ fn series_rows(samples: &[Sample]) -> Vec<SeriesRow> {
 fn provenance_facts(provenance: &Provenance) -> ProvenanceFacts {
     let host = &provenance.host;
     let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    // An imported experiment has no data about the load of its host.
-    let number = |value: f64| Some(value).filter(|value| value.is_finite());
     ProvenanceFacts {
         neph: format!("{} ({})", provenance.version, provenance.commit),
         plan_hash: text(&provenance.plan_hash),
@@ -334,8 +321,8 @@ fn provenance_facts(provenance: &Provenance) -> ProvenanceFacts {
         congestion_control: host.congestion_control.clone(),
         lateness_p50_ns: provenance.lateness_p50,
         lateness_p99_ns: provenance.lateness_p99,
-        busy_percent: number(provenance.load.busy_percent),
-        steal_percent: number(provenance.load.steal_percent),
-        load_average: number(provenance.load.load_average),
+        busy_percent: provenance.load.map(|load| load.busy_percent),
+        steal_percent: provenance.load.map(|load| load.steal_percent),
+        load_average: provenance.load.map(|load| load.load_average),
     }
 }

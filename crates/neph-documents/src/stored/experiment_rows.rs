@@ -1,6 +1,6 @@
 //! The tables and facts of an experiment's document.
 
-use neph_model::{Quantity, Span, UtcOffset, Wall, Warning};
+use neph_model::{Span, UtcOffset, Wall, Warning};
 
 use super::campaign::ended_text;
 use super::lists::{one_based, share};
@@ -104,16 +104,6 @@ fn time_text(time: Option<Span>) -> String {
 impl TallyFacts {
     fn with_share(&self, count: u64) -> String {
         format!("{count} ({})", share(count, self.messages))
-    }
-}
-
-crate::rows! {
-    /// A result of a transfer.
-    pub struct QuantityRow {
-        /// Name of the quantity, with its unit.
-        quantity: Quantity => left "QUANTITY" by |row| row.quantity.properties().title.to_owned(),
-        /// The value, in that unit.
-        value: f64 => right "VALUE" by |row| row.quantity.to_text(row.value),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use neph_model::{ExperimentId, Span, UtcOffset, Wall};
 
 use super::id_prefix;
+use super::quantities::QuantityRow;
 use crate::p50::P50;
 use crate::when;
 
@@ -88,6 +89,8 @@ crate::rows! {
             Some(result) => result.clone(),
             None => row.p50.to_string(),
         },
+        /// Results of a transfer; empty if it measured messages.
+        quantities: Vec<QuantityRow>,
         /// Warnings, separated by semicolons.
         warnings: String => left "FLAGS",
         ; shown

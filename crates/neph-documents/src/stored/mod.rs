@@ -6,6 +6,7 @@ pub mod experiment_rows;
 mod fleet;
 mod lists;
 mod pings;
+mod quantities;
 
 pub use campaign::{CampaignDocument, CampaignFacts, CampaignParts};
 pub use experiment::{ExperimentDocument, ExperimentParts, TracedPaths};
@@ -13,6 +14,7 @@ pub use experiment_rows::ReducedFacts;
 pub use fleet::{ClassTransferRow, RoutesFacts, TracedFacts};
 pub use lists::{CampaignRow, ExperimentRow, TidyRow, share};
 pub use pings::PingsRow;
+pub use quantities::QuantityRow;
 
 /// The start of an id that is long enough to be unique.
 fn id_prefix(id: &str, length: usize) -> String {

@@ -23,6 +23,7 @@ const EAFNOSUPPORT: i32 = 97;
 pub(super) struct Pair {
     pub(super) listener: TcpListener,
     pub(super) datagrams: UdpSocket,
+    port: u16,
 }
 
 /// Listens at `requested`. At `[::]` also for IPv4, and only for IPv4 where the host has no IPv6.
@@ -30,17 +31,31 @@ pub(super) struct Pair {
 /// # Errors
 /// The address is in use, or not one of this host.
 pub(super) fn listen(requested: SocketAddr) -> Result<(Vec<Pair>, KeepAwake), ProbeError> {
-    let fault = |source| ProbeError::Socket {
-        operation: "listen on",
+    let fault = |error: ListenError| ProbeError::Socket {
+        operation: error.operation,
         address: requested,
-        source,
+        source: error.source,
     };
     let pairs = pairs(requested).map_err(fault)?;
-    let awake = KeepAwake::new().map_err(fault)?;
+    let awake = KeepAwake::new().map_err(|source| fault(ListenError::of("listen on")(source)))?;
     Ok((pairs, awake))
 }
 
-fn pairs(requested: SocketAddr) -> io::Result<Vec<Pair>> {
+/// A call that failed.
+#[derive(Debug)]
+struct ListenError {
+    /// With the protocol: the other one may be free at this port.
+    operation: &'static str,
+    source: io::Error,
+}
+
+impl ListenError {
+    fn of(operation: &'static str) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self { operation, source }
+    }
+}
+
+fn pairs(requested: SocketAddr) -> Result<Vec<Pair>, ListenError> {
     let of_all = requested.is_ipv6() && requested.ip().is_unspecified();
     if !of_all {
         return Ok(vec![pair(requested)?]);
@@ -49,15 +64,17 @@ fn pairs(requested: SocketAddr) -> io::Result<Vec<Pair>> {
     let mut tries = 0;
     loop {
         let first = match pair(requested) {
-            Err(error) if has_no_ipv6(&error) => return Ok(vec![pair(of_v4(requested.port()))?]),
+            Err(error) if has_no_ipv6(&error.source) => {
+                return Ok(vec![pair(of_v4(requested.port()))?]);
+            }
             other => other?,
         };
         tries += 1;
-        match pair(of_v4(first.listener.local_addr()?.port())) {
+        match pair(of_v4(first.port)) {
             Ok(second) => return Ok(vec![first, second]),
             Err(error)
                 if requested.port() == 0
-                    && error.kind() == io::ErrorKind::AddrInUse
+                    && error.source.kind() == io::ErrorKind::AddrInUse
                     && tries < MAX_TRIES => {}
             Err(error) => return Err(error),
         }
@@ -69,7 +86,17 @@ fn has_no_ipv6(error: &io::Error) -> bool {
 }
 
 /// Binds TCP and UDP to the same port.
-fn pair(requested: SocketAddr) -> io::Result<Pair> {
+fn pair(requested: SocketAddr) -> Result<Pair, ListenError> {
+    let (listener, address) = listen_tcp(requested).map_err(ListenError::of("listen on TCP"))?;
+    let datagrams = bind_udp(address).map_err(ListenError::of("listen on UDP"))?;
+    Ok(Pair {
+        listener,
+        datagrams,
+        port: address.port(),
+    })
+}
+
+fn listen_tcp(requested: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let tcp = open(requested, Type::STREAM, Protocol::TCP)?;
     tcp.set_reuse_address(true)?;
     tcp.bind(&requested.into())?;
@@ -77,12 +104,13 @@ fn pair(requested: SocketAddr) -> io::Result<Pair> {
     let listener = TcpListener::from(tcp);
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
+    Ok((listener, address))
+}
+
+fn bind_udp(address: SocketAddr) -> io::Result<UdpSocket> {
     let udp = open(address, Type::DGRAM, Protocol::UDP)?;
     udp.bind(&address.into())?;
-    Ok(Pair {
-        listener,
-        datagrams: udp.into(),
-    })
+    Ok(udp.into())
 }
 
 fn open(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {

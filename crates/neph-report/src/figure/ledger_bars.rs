@@ -56,7 +56,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, rows)| {
             let title = page_title("Stages of the response time", page, total);
-            let subtitle = "Mean time of each stage over all replies, from the scheduled send time. Left: milliseconds. Right: shares";
+            let subtitle = "Mean time of each stage over all replies, from the scheduled send time. Left: times. Right: shares";
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]

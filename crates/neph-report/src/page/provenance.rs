@@ -208,7 +208,7 @@ fn row(data: &CampaignData, experiment_data: &ExperimentData, offset: UtcOffset)
         .measure()
         .is_transfer();
     let provenance = experiment_data.provenance.as_ref();
-    let load = provenance.map(|provenance| provenance.load);
+    let load = provenance.and_then(|provenance| provenance.load);
     let lateness = provenance.and_then(|provenance| provenance.lateness_p99);
     html! {
         tr {

@@ -297,8 +297,7 @@ fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
     data.campaign.status = CampaignStatus::Imported;
     data.campaign.plan_text.clear();
     let provenance = data.experiments[0].provenance.as_mut().unwrap();
-    provenance.load.busy_percent = f64::NAN;
-    provenance.load.steal_percent = f64::NAN;
+    provenance.load = None;
     provenance.lateness_p99 = None;
     let printed = sentences(&data);
     assert!(printed.contains("300 of them answered.\n"), "{printed}");

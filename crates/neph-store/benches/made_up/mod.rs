@@ -1,7 +1,7 @@
 //! Synthetic data that the benchmarks share: noise, and the campaign of their messages.
 
 use neph_model::{
-    Campaign, CampaignId, Experiment, ExperimentId, HostFacts, Load, Provenance, ScenarioId, Wall,
+    Campaign, CampaignId, Experiment, ExperimentId, HostFacts, Provenance, ScenarioId, Wall,
 };
 
 /// Splitmix64: good enough for realistic timestamps.
@@ -37,7 +37,7 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
         plan_hash: String::new(),
         site: None,
         host: HostFacts::default(),
-        load: Load::default(),
+        load: None,
         lateness_p50: None,
         lateness_p99: None,
     }

@@ -44,9 +44,9 @@ pub(super) fn replace(connection: &Connection, provenance: &Provenance) -> Resul
             ":clock_source": host.clock_source,
             ":clock_sync": host.clock_sync,
             ":congestion_control": host.congestion_control,
-            ":busy": provenance.load.busy_percent,
-            ":steal": provenance.load.steal_percent,
-            ":load": provenance.load.load_average,
+            ":busy": provenance.load.map(|load| load.busy_percent),
+            ":steal": provenance.load.map(|load| load.steal_percent),
+            ":load": provenance.load.map(|load| load.load_average),
             ":lateness_p50": provenance.lateness_p50.map(Span::nanos),
             ":lateness_p99": provenance.lateness_p99.map(Span::nanos),
             ":offloads": json(&host.offloads),
@@ -88,15 +88,19 @@ fn host(row: &Row<'_>) -> Result<HostFacts> {
     })
 }
 
-/// A missing load was stored as NaN, which SQLite stores as NULL.
-fn load(row: &Row<'_>) -> Result<Load> {
-    let number = |column| {
-        row.get::<_, Option<f64>>(column)
-            .map(|value| value.unwrap_or(f64::NAN))
+/// `None` if it is not known.
+fn load(row: &Row<'_>) -> Result<Option<Load>> {
+    let columns = (
+        row.get("busy_percent")?,
+        row.get("steal_percent")?,
+        row.get("load_average")?,
+    );
+    let (Some(busy_percent), Some(steal_percent), Some(load_average)) = columns else {
+        return Ok(None);
     };
-    Ok(Load {
-        busy_percent: number("busy_percent")?,
-        steal_percent: number("steal_percent")?,
-        load_average: number("load_average")?,
-    })
+    Ok(Some(Load {
+        busy_percent,
+        steal_percent,
+        load_average,
+    }))
 }

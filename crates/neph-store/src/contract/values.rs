@@ -194,11 +194,11 @@ pub(crate) fn provenance(experiment: ExperimentId) -> Provenance {
             sysctls: entry("net.ipv4.tcp_slow_start_after_idle", "1"),
             congestion_control: Some("cubic".to_owned()),
         },
-        load: Load {
+        load: Some(Load {
             busy_percent: 12.5,
             steal_percent: 0.25,
             load_average: 1.5,
-        },
+        }),
         lateness_p50: Some(Span::from_nanos(800)),
         lateness_p99: Some(Span::from_micros(40)),
     }

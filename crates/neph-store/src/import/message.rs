@@ -1,7 +1,7 @@
 //! Converts a line of a file to a message, and builds the provenance.
 
 use neph_model::{
-    Experiment, FlowIndex, HostFacts, Instant, Load, Marks, Message, Outcome, Provenance, Seq,
+    Experiment, FlowIndex, HostFacts, Instant, Marks, Message, Outcome, Provenance, Seq,
 };
 
 use super::ping::Ping;
@@ -60,12 +60,7 @@ pub(super) fn provenance(experiment: &Experiment, file: &RawFile, plan_hash: &st
             host: format!("unknown (imported from {})", file.path.display()),
             ..HostFacts::default()
         },
-        // The load of that host is unknown: NaN, not 0.
-        load: Load {
-            busy_percent: f64::NAN,
-            steal_percent: f64::NAN,
-            load_average: f64::NAN,
-        },
+        load: None,
         lateness_p50: None,
         lateness_p99: None,
     }

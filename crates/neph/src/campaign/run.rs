@@ -157,18 +157,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 
 /// Continues a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
-    let (campaign, scenarios) = {
+    let (campaign, stored, scenarios) = {
         let store = args.settings.workspace.open_existing()?;
         let campaign = find::campaign(store.as_ref(), &args.campaign)?;
         let scenarios = store.scenarios(campaign.id)?;
-        (campaign, scenarios)
+        (campaign, store.campaigns()?, scenarios)
     };
     match campaign.status {
         CampaignStatus::Complete => {
-            output::say(&format!(
-                "neph: campaign {} is complete already",
-                campaign.name
-            ));
+            unfinished::report_complete(&campaign, &stored);
             return Ok(Outcome::Done);
         }
         CampaignStatus::Imported => {

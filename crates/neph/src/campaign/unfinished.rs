@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_campaign::CampaignProgress;
-use neph_model::{Campaign, Experiment, ExperimentStatus, Scenario, ScenarioId};
+use neph_model::{Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId};
 use neph_store::Store;
 
 use crate::exit::Failure;
@@ -45,6 +45,26 @@ pub(super) fn report(
         "neph: {given_up} of {total} experiments are left to do; {resume_command} tries them again"
     ));
     Ok(())
+}
+
+/// Reports that nothing is left to do. A name can be that of several campaigns: an earlier one may need it.
+pub(super) fn report_complete(campaign: &Campaign, stored: &[Campaign]) {
+    let unfinished = stored.iter().rev().find(|other| {
+        use CampaignStatus::{Incomplete, Interrupted, Running};
+        other.name == campaign.name && matches!(other.status, Interrupted | Incomplete | Running)
+    });
+    let hint = unfinished.map(|other| {
+        format!(
+            "; an earlier campaign of this name is not: neph resume {}",
+            other.id
+        )
+    });
+    output::say(&format!(
+        "neph: campaign {} ({}) is complete already{}",
+        campaign.name,
+        campaign.id,
+        hint.unwrap_or_default()
+    ));
 }
 
 /// A scenario that is not complete.

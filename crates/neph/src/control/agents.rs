@@ -6,14 +6,14 @@ use std::path::Path;
 
 use clap::{Args as ClapArgs, Subcommand};
 use neph_control::{
-    AgentDetails, ConnectedAgent, ControllerAgents, ControllerPlace, EnrolledAgent, SeenOrder,
-    SeenState, agent_details, agents_at, is_running,
+    AgentDetails, AwayAgent, ConnectedAgent, ControllerAgents, ControllerPlace, EnrolledAgent,
+    SeenOrder, SeenState, agent_details, agents_at, is_running,
 };
 use neph_documents::Format;
 use neph_documents::agents::{AgentDocument, AgentOrderRow, AgentRow, ClockRow, PolicyRow};
 use neph_documents::rows;
 use neph_documents::version::Version;
-use neph_model::{AgentName, Wall};
+use neph_model::AgentName;
 
 use super::hints::{ControllerCommands, no_controller};
 use super::{CONTROL_FOLDER, ControlFolder, has_controller, open_registry, write_document};
@@ -107,7 +107,7 @@ fn find_controller(
         agents: ControllerAgents {
             enrolled,
             connected: Vec::new(),
-            gone: BTreeMap::new(),
+            away: BTreeMap::new(),
         },
     })
 }
@@ -120,14 +120,13 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     let ControllerAgents {
         enrolled,
         connected,
-        gone,
+        away,
     } = agents;
     let row = |(agent, enrolled): (AgentName, EnrolledAgent)| {
         let connection = connected
             .iter()
             .find(|connected_agent| connected_agent.agent == agent);
-        let gone = gone.get(&agent).copied();
-        build_row(agent, &enrolled, connection, gone)
+        build_row(&enrolled, connection, away.get(&agent), agent)
     };
     let rows: Vec<AgentRow> = enrolled.into_iter().map(row).collect();
     let mut out = output::data();
@@ -142,27 +141,34 @@ fn list(args: &Args) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// An agent that is connected (`present`), or whose last message was received at `gone`.
+/// An agent that is connected, is away, or has not connected since the controller's start.
 fn build_row(
-    agent: AgentName,
     enrolled: &EnrolledAgent,
     connection: Option<&ConnectedAgent>,
-    last_message: Option<Wall>,
+    away: Option<&AwayAgent>,
+    agent: AgentName,
 ) -> AgentRow {
     let clock = connection.and_then(|agent| agent.clock);
     AgentRow {
         connected: connection.is_some(),
         labels: connection
-            .map(|agent| agent.labels.clone())
+            .map(|agent| &agent.labels)
+            .or_else(|| away.map(|agent| &agent.labels))
+            .cloned()
             .unwrap_or_default(),
-        version: connection.and_then(|agent| agent.version.clone()),
+        version: connection
+            .map(|agent| &agent.version)
+            .or_else(|| away.map(|agent| &agent.version))
+            .and_then(Clone::clone),
         running: connection.map(|agent| agent.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
         refusals: connection
             .map(|agent| agent.refusals.clone())
             .unwrap_or_default(),
-        last_seen_unix_ns: connection.map(|agent| agent.received).or(last_message),
+        last_seen_unix_ns: connection
+            .map(|agent| agent.received)
+            .or_else(|| away.map(|agent| agent.received)),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }
@@ -213,7 +219,7 @@ fn build_document(
     details: AgentDetails,
 ) -> AgentDocument {
     let connection = details.presence.as_ref();
-    let agent_row = build_row(agent, &enrolled, connection, details.received);
+    let agent_row = build_row(&enrolled, connection, details.away.as_ref(), agent);
     let agent_history = details.seen;
     AgentDocument {
         schema: Version,

@@ -278,7 +278,7 @@ impl Watch<'_> {
             recorder.record_rest()?;
         }
         // Before reflectors are queried: the load must be that of the measurement.
-        let warnings = self.hosts.warnings(&self.load.load());
+        let warnings = self.hosts.warnings(self.load.load());
         let fleet_tally = self.fleet_tally.unwrap_or_default();
         let refusals = if fleet_tally.is_whole() {
             Vec::new()

@@ -1,5 +1,5 @@
 use neph_model::{
-    Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant, Load,
+    Campaign, Experiment, Fleet, FleetMessage, FleetOutcome, FleetReply, HostFacts, Instant,
     Parameters, ProbeKind, Provenance, ReadBy, Slot, Span, Tally, Targets, Wall,
 };
 use neph_store::{Access, open};
@@ -95,7 +95,7 @@ fn provenance(experiment: &Experiment) -> Provenance {
         plan_hash: String::new(),
         site: None,
         host: HostFacts::default(),
-        load: Load::default(),
+        load: None,
         lateness_p50: None,
         lateness_p99: None,
     }

@@ -1,6 +1,6 @@
 //! Metrics of a controller.
 
-use neph_control::{ControllerStatus, Monitor};
+use neph_control::{AwayAgent, ControllerStatus, Monitor};
 use neph_export::{Metric, MetricSource, Value};
 use neph_model::{Span, Wall};
 use neph_sys::clock;
@@ -29,7 +29,7 @@ fn build_metrics(status: &ControllerStatus, now: Wall) -> Vec<Metric> {
         for name in names {
             let is_connected = status.connected.iter().any(|agent| agent.agent == *name);
             connected.add(&[name.as_str()], Value::Count(is_connected.into()));
-            if let Some(received) = status.gone.get(name) {
+            if let Some(AwayAgent { received, .. }) = status.away.get(name) {
                 silence.add(&[name.as_str()], elapsed_since(*received, now));
             }
         }
@@ -91,11 +91,16 @@ mod tests {
             refusals: BTreeMap::from([("kind".to_owned(), 3)]),
             labels: Labels::new(["region=eu".parse().expect("a label")]).expect("one"),
         };
+        let away_agent = AwayAgent {
+            received: wall(40),
+            version: None,
+            labels: Labels::default(),
+        };
         let names = ["ams", "lju", "new"].map(|name| name.parse().expect("a name"));
         let status = ControllerStatus {
             enrolled: Some(names.to_vec()),
             connected: vec![presence],
-            gone: BTreeMap::from([("lju".parse().expect("a name"), wall(40))]),
+            away: BTreeMap::from([("lju".parse().expect("a name"), away_agent)]),
             has_campaign: true,
         };
         let page = Page::of(&build_metrics(&status, wall(100))).text();

@@ -282,6 +282,15 @@ fn labels_of_an_agent_are_listed() {
     let shown = sites.neph(&[&shown[..], &["json"]].concat());
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(shown["agent"]["last_seen_unix_ns"].is_i64(), "{shown}");
+    sites.agents.remove("ams").expect("it runs").kill();
+    eventually("an agent that is away keeps them", SOON, || {
+        let text = sites.neph(&["agents", "--control", "control"]);
+        let line = text.lines().find(|line| line.starts_with("ams"));
+        line.is_some_and(|line| {
+            let has_version = line.contains(env!("CARGO_PKG_VERSION"));
+            line.contains("away") && line.contains("cloud=aws, region=eu") && has_version
+        })
+    });
     args.extend(["--label", "cloud=gcp"]);
     let ran = sites.folder.neph(args.iter().copied());
     assert!(

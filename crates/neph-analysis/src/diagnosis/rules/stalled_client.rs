@@ -62,7 +62,7 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let stolen = hit
         .iter()
         .filter_map(|run| run.experiment.provenance.as_ref())
-        .map(|known| known.load.steal_percent)
+        .filter_map(|known| Some(known.load?.steal_percent))
         .collect::<SortedValues>()
         .median();
     let cause = format!(

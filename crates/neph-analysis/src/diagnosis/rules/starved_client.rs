@@ -6,7 +6,7 @@ mod quantile_shift;
 
 use std::collections::BTreeMap;
 
-use neph_model::{Seq, Span, Stage, Warning};
+use neph_model::{Load, Seq, Span, Stage, Warning};
 use neph_stats::{Sorted, quantile};
 
 use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
@@ -97,9 +97,8 @@ impl<'r> ClientDelays<'r> {
         }
     }
 
-    fn load(&self, value: fn(&neph_model::Load) -> f64) -> f64 {
-        let provenance = self.run.experiment.provenance.as_ref();
-        provenance.map_or(0.0, |provenance| value(&provenance.load))
+    fn load(&self) -> Option<Load> {
+        self.run.experiment.provenance.as_ref()?.load
     }
 }
 
@@ -235,11 +234,9 @@ impl AddedDelays {
                 .collect::<SortedValues>()
                 .quantile(TAIL_QUANTILE)
         };
-        let load = |value: fn(&neph_model::Load) -> f64| {
-            runs()
-                .map(|run| run.load(value))
-                .collect::<SortedValues>()
-                .median()
+        let load = |value: fn(Load) -> f64| {
+            let values = runs().filter_map(|run| run.load().map(value));
+            values.collect::<SortedValues>().median()
         };
         Some(Self {
             tail: tail(|run| run.replies.iter().map(|(_, delay)| *delay).collect())?,

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use neph_model::{
     ByteSize, Campaign, CampaignId, CampaignStatus, Experiment, ExperimentId, ExperimentStatus,
-    Flow, FlowIndex, FlowRole, HostFacts, Load, Message, Parameters, ProbeKind, Provenance,
-    Scenario, ScenarioId, Span, Tally, Targets, Wall,
+    Flow, FlowIndex, FlowRole, HostFacts, Message, Parameters, ProbeKind, Provenance, Scenario,
+    ScenarioId, Span, Tally, Targets, Wall,
 };
 use neph_stats::Random;
 
@@ -303,7 +303,7 @@ impl World {
                 congestion_control: self.congestion.map(str::to_owned),
                 ..HostFacts::default()
             },
-            load: Load::default(),
+            load: None,
             lateness_p50: None,
             lateness_p99: None,
         }

@@ -11,7 +11,7 @@ pub(crate) struct RunEnd {
     /// Another try would fail in the same way.
     pub(super) is_permanent: bool,
     pub(super) host: HostFacts,
-    pub(super) load: Load,
+    pub(super) load: Option<Load>,
 }
 
 impl RunEnd {
@@ -21,7 +21,7 @@ impl RunEnd {
             reason: Some(reason),
             is_permanent: false,
             host: HostFacts::default(),
-            load: Load::default(),
+            load: None,
         }
     }
 

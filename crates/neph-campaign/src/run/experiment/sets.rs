@@ -37,7 +37,9 @@ pub(super) fn fail_incomplete_sets(
         if let (Ok(result), Some((_, endpoint, was_interrupted))) = (result, cause)
             && result.ending == Ending::Complete
         {
-            let reason = format!("the streams of '{endpoint}' failed, and these had its share");
+            let reason = format!(
+                "the streams of '{endpoint}' failed, so these had a larger share of the link"
+            );
             result.ending = if *was_interrupted {
                 Ending::Interrupted
             } else {

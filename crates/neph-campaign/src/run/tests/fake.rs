@@ -187,10 +187,10 @@ impl FakeExecutor {
                 host: "here".to_owned(),
                 ..HostFacts::default()
             },
-            load: Load {
+            load: Some(Load {
                 busy_percent: 3.0,
                 ..Load::default()
-            },
+            }),
             warnings: Vec::new(),
         }
     }

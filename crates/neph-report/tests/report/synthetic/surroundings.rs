@@ -27,11 +27,11 @@ pub(super) fn provenance(experiment: ExperimentId) -> Provenance {
             sysctls: BTreeMap::from([("net.ipv4.tcp_slow_start_after_idle".into(), "1".into())]),
             congestion_control: Some("cubic".into()),
         },
-        load: Load {
+        load: Some(Load {
             busy_percent: 31.0,
             steal_percent: 0.4,
             load_average: 0.7,
-        },
+        }),
         lateness_p50: Some(Span::from_micros(4)),
         lateness_p99: Some(Span::from_micros(21)),
     }
