@@ -262,7 +262,9 @@ const fn level_cell(level: Level, without: Unanswered) -> Cell {
 /// Notes on the summary, including the number of messages that refused quantiles need.
 pub fn notes(rows: &[SummaryRow]) -> Vec<String> {
     let mut notes = vec![
-        "All times in milliseconds. The response time begins at the scheduled send time, the service time at the actual one. Intervals have a confidence of 95 %. They come from the differences between experiments (at least 6), or between ten parts of a single experiment. effective_n (in csv and json only) is the number of independent messages that would give the median the same precision. If an interval has no upper end, the percentile can be above all measured values. Two to five experiments have no interval. If no message was lost, the loss has no interval.".to_owned(),
+        "All times in milliseconds. The response time begins at the scheduled send time, the service time at the actual one.".to_owned(),
+        "Intervals have a confidence of 95 %. They come from the differences between experiments (at least 6), or between ten parts of a single experiment. Two to five experiments have no interval. If an interval has no upper end, the percentile can be above all measured values. If no message was lost, the loss has no interval.".to_owned(),
+        "effective_n (in csv and json only) is the number of independent messages that would give the median the same precision.".to_owned(),
         "Lost messages and errors (answers that were not expected) count as slower than every reply in response time, service time and ICMP echo. All other rows, and imported replies, cover only the messages whose value was measured.".to_owned(),
     ];
     if rows.iter().any(|row| row.not_sent.is_some_and(|n| n > 0)) {
