@@ -72,7 +72,7 @@ const FIELDS: &[Row] = &[
     row(
         ("wscale", ""),
         (6, 1),
-        "window scale factors as powers of two: that of the peer in the low 4 bits, that of the client in the high 4 bits",
+        "window scale (the factor is 2 to the power of this value): that of the peer in the low 4 bits, that of the client in the high 4 bits",
     ),
     row(
         ("flags", ""),
@@ -109,7 +109,7 @@ const FIELDS: &[Row] = &[
     row(
         ("retrans", "segments"),
         (36, 4),
-        "segments of `tcp_unacked_segments` that TCP has retransmitted",
+        "segments of `tcp_unacked_segments` that TCP has retransmitted and whose retransmission it considers in flight",
     ),
     row(
         ("fackets", "segments"),
@@ -172,7 +172,7 @@ const FIELDS: &[Row] = &[
     row(
         ("rcv_space", "bytes"),
         (96, 4),
-        "bytes that the application read in one round-trip time. Linux uses this number to size the receive buffer",
+        "largest number of bytes that the application has read in one round-trip time. Linux uses this number to size the receive buffer",
     ),
     row(
         ("total_retrans", "segments"),
@@ -293,7 +293,7 @@ const FIELDS: &[Row] = &[
     row(
         ("rehash", ""),
         (236, 4),
-        "number of times that Linux chose a new flow hash after a timeout. Then ECMP routers may choose another path",
+        "number of times that Linux chose a new flow hash, after a timeout or because of congestion (PLB). Then ECMP routers may choose another path",
     ),
     row(
         ("total_rto", ""),
