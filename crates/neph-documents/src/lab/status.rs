@@ -153,7 +153,7 @@ crate::rows! {
         /// Number of times that the route change began.
         activations: u64 => right "COUNT",
         /// When the route change was last applied, since the start of the schedule; null if it was
-        /// not.
+        /// never applied.
         last_ns: Option<Span> => right "LAST, SINCE CUE",
         /// Number of times that the kernel refused the route change.
         refused: u64 => right "REFUSED",
