@@ -15,17 +15,17 @@ crate::rows! {
     pub struct AgentRow {
         /// Name of the agent.
         agent: AgentName => left "AGENT" by |row| row.agent.to_string(),
-        /// Whether it is connected to the controller.
+        /// Whether the agent is connected to the controller.
         connected: bool => left "STATE" by |row| {
             if row.connected { "connected" } else { "away" }.to_owned()
         },
-        /// Labels of its site; empty if it has not connected since the controller's start.
+        /// Labels of the agent's site; empty if the agent has not connected since the controller's start.
         labels: Labels => left "LABELS" by |row| {
             if row.labels.is_empty() { "-".to_owned() } else { row.labels.to_string() }
         },
-        /// Version of neph at the agent; null if it has not connected since the controller's start.
+        /// Version of neph at the agent; null if the agent has not connected since the controller's start.
         version: Option<String> => left "VERSION",
-        /// Number of running orders; null if it is not connected.
+        /// Number of running orders; null if the agent is not connected.
         running: Option<u32> => right "RUNNING",
         /// The agent's clock minus the controller's; null if not known.
         clock_offset_ns: Option<Span> => right "CLOCK" by |row| match (row.clock_offset_ns, row.clock_bound_ns) {
@@ -34,13 +34,14 @@ crate::rows! {
         },
         /// Error bound of the offset; null if not known.
         clock_bound_ns: Option<Span>,
-        /// Number of orders and targets that its policy refused since its start, by reason.
+        /// Number of orders and targets that the agent's policy refused since the agent's start, by
+        /// reason.
         refusals: BTreeMap<String, u64> => left "REFUSED" by |row| {
             let refusals = row.refusals.iter().map(|(reason, count)| format!("{reason}: {count}"));
             let refusals: Vec<_> = refusals.collect();
             if refusals.is_empty() { "-".to_owned() } else { refusals.join(", ") }
         },
-        /// When its last message arrived; null if not known.
+        /// When the last message of the agent arrived; null if not known.
         last_seen_unix_ns: Option<Wall> => left "LAST SEEN" by |row| {
             row.last_seen_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
         },
@@ -113,17 +114,17 @@ pub struct AgentDocument {
     pub agent: AgentRow,
     /// SHA-256 of its certificate, hexadecimal.
     pub fingerprint: String,
-    /// When it connected; null if it is not connected.
+    /// When the agent connected; null if it is not connected.
     pub connected_unix_ns: Option<Wall>,
-    /// Number of results that it had when it connected; null if it is not connected.
+    /// Number of results that the agent had when it connected; null if it is not connected.
     pub results_pending: Option<usize>,
-    /// Whether it measures for a campaign.
+    /// Whether the agent measures for a campaign.
     pub in_campaign: bool,
     /// Policy of the agent; empty if it has not connected since the controller's start.
     pub policy: Vec<PolicyRow>,
     /// Clock offsets of the last four hours, one per five minutes, since the controller's start.
     pub clock: Vec<ClockRow>,
-    /// Its last orders since the controller's start, oldest first.
+    /// Last orders of the agent since the controller's start, oldest first.
     pub orders: Vec<AgentOrderRow>,
 }
 

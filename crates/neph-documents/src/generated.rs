@@ -82,7 +82,7 @@ crate::rows! {
         answered: u64 => right "ANSWERED",
         /// Retransmitted segments.
         retransmissions: u32 => right "RETRANSMITTED",
-        /// Of these, segments that the peer had received already.
+        /// Retransmitted segments that the peer had received already.
         spurious_retransmissions: u32 => right "SPURIOUS",
         /// Duration.
         lasted_ns: Span => right "LASTED",

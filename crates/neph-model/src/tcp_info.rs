@@ -47,66 +47,74 @@ const FIELDS: &[Row] = &[
     row(
         ("ca_state", ""),
         (1, 1),
-        "state of congestion control: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss",
+        "state of congestion control. 0 open: no problem. 1 disorder: the first duplicate ACKs or SACKs arrived. 2 CWR: the window shrinks without a loss, for example after an ECN mark. 3 recovery: fast retransmission. 4 loss: a timeout occurred",
     ),
     row(
         ("retransmits", ""),
         (2, 1),
-        "consecutive timeouts without an acknowledgement",
+        "number of consecutive retransmission timeouts since the last acknowledgement of new data",
     ),
     row(
         ("probes", ""),
         (3, 1),
-        "window or keep-alive probes without an answer",
+        "number of zero-window or keep-alive probes without an answer",
     ),
     row(
         ("backoff", ""),
         (4, 1),
-        "doublings of the retransmission timeout",
+        "number of times that TCP has doubled the present retransmission timeout",
     ),
     row(
         ("options", ""),
         (5, 1),
-        "bits of negotiated options: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN seen, 32 data in SYN",
+        "sum of the bits of all options in use. 1: timestamps. 2: SACK. 4: window scaling. 8: ECN. 16: a packet with the ECN mark ECT arrived. 32: data in the SYN was acknowledged",
     ),
     row(
         ("wscale", ""),
         (6, 1),
-        "window scales: the peer's in the low 4 bits, this host's in the high 4 bits",
+        "window scale (the factor is 2 to the power of this value): that of the peer in the low 4 bits, that of the client in the high 4 bits",
     ),
     row(
         ("flags", ""),
         (7, 1),
-        "bit 0: the delivery rate is limited by the application; bits 1 and 2: why TCP Fast Open failed",
+        "bit 0: the application limited the delivery rate. Bits 1 and 2: a number that shows why TCP Fast Open failed",
     ),
     row(("rto", "us"), (8, 4), "retransmission timeout"),
     row(("ato", "us"), (12, 4), "delayed-acknowledgement timeout"),
     row(
         ("snd_mss", "bytes"),
         (16, 4),
-        "maximum size of the segments that are sent",
+        "maximum size of sent segments",
     ),
     row(
         ("rcv_mss", "bytes"),
         (20, 4),
-        "estimated size of the segments that are received",
+        "estimated size of received segments",
     ),
-    row(("unacked", "segments"), (24, 4), "segments in flight"),
+    row(
+        ("unacked", "segments"),
+        (24, 4),
+        "segments sent and not acknowledged yet. SACK does not reduce this number",
+    ),
     row(
         ("sacked", "segments"),
         (28, 4),
-        "selectively acknowledged segments",
+        "segments of `tcp_unacked_segments` that the peer has acknowledged by SACK",
     ),
-    row(("lost", "segments"), (32, 4), "segments presumed lost"),
+    row(
+        ("lost", "segments"),
+        (32, 4),
+        "segments of `tcp_unacked_segments` that TCP considers lost",
+    ),
     row(
         ("retrans", "segments"),
         (36, 4),
-        "segments retransmitted and not acknowledged yet",
+        "segments of `tcp_unacked_segments` that TCP has retransmitted and whose retransmission it considers in flight",
     ),
     row(
         ("fackets", "segments"),
         (40, 4),
-        "forward acknowledged segments; 0 since Linux 4.15",
+        "forward acknowledged segments. Always 0 since Linux 4.15",
     ),
     row(
         ("last_data_sent", "ms"),
@@ -116,7 +124,7 @@ const FIELDS: &[Row] = &[
     row(
         ("last_ack_sent", "ms"),
         (48, 4),
-        "time since the last acknowledgement was sent; the kernel does not fill it",
+        "time since the last acknowledgement was sent. Always 0, because Linux does not set this field",
     ),
     row(
         ("last_data_recv", "ms"),
@@ -132,50 +140,54 @@ const FIELDS: &[Row] = &[
     row(
         ("rcv_ssthresh", "bytes"),
         (64, 4),
-        "largest receive window that the host advertises",
+        "present upper limit of the receive window that the client advertises",
     ),
     row(("rtt", "us"), (68, 4), "smoothed round-trip time"),
     row(
         ("rttvar", "us"),
         (72, 4),
-        "variation of the round-trip time",
+        "smoothed mean deviation of the round-trip time",
     ),
     row(
         ("snd_ssthresh", "segments"),
         (76, 4),
-        "slow start threshold; 2147483647 means not yet set",
+        "slow start threshold. 2147483647: not set yet",
     ),
     row(("snd_cwnd", "segments"), (80, 4), "congestion window"),
     row(
         ("advmss", "bytes"),
         (84, 4),
-        "maximum segment size that the host advertises",
+        "maximum segment size that the client advertises",
     ),
     row(
         ("reordering", "segments"),
         (88, 4),
-        "reordering that is tolerated",
+        "reordering distance that TCP tolerates before it considers a segment lost",
     ),
     row(
         ("rcv_rtt", "us"),
         (92, 4),
-        "round-trip time as the receiver estimates it",
+        "round-trip time that the client estimates from received data",
     ),
-    row(("rcv_space", "bytes"), (96, 4), "receive buffer space"),
+    row(
+        ("rcv_space", "bytes"),
+        (96, 4),
+        "largest number of bytes that the application has read in one round-trip time. Linux uses this number to size the receive buffer",
+    ),
     row(
         ("total_retrans", "segments"),
         (100, 4),
-        "segments retransmitted since the connection began",
+        "number of retransmitted segments since the connection began",
     ),
     row(
         ("pacing_rate", "bytes_per_second"),
         (104, 8),
-        "pacing rate; 2^64 - 1 means none",
+        "pacing rate. 2^64 - 1: no pacing",
     ),
     row(
         ("max_pacing_rate", "bytes_per_second"),
         (112, 8),
-        "highest pacing rate; 2^64 - 1 means no limit",
+        "upper limit of the pacing rate. 2^64 - 1: no limit",
     ),
     row(
         ("bytes_acked", ""),
@@ -190,12 +202,12 @@ const FIELDS: &[Row] = &[
     row(
         ("segs_out", ""),
         (136, 4),
-        "segments sent since the connection began",
+        "number of sent segments since the connection began",
     ),
     row(
         ("segs_in", ""),
         (140, 4),
-        "segments received since the connection began",
+        "number of received segments since the connection began",
     ),
     row(
         ("notsent", "bytes"),
@@ -206,81 +218,97 @@ const FIELDS: &[Row] = &[
     row(
         ("data_segs_in", ""),
         (152, 4),
-        "received segments with data",
+        "number of received segments with data since the connection began",
     ),
-    row(("data_segs_out", ""), (156, 4), "sent segments with data"),
+    row(
+        ("data_segs_out", ""),
+        (156, 4),
+        "number of sent segments with data since the connection began",
+    ),
     row(
         ("delivery_rate", "bytes_per_second"),
         (160, 8),
-        "most recent delivery rate",
+        "most recent rate at which data reached the peer",
     ),
     row(
         ("busy_time", "us"),
         (168, 8),
-        "busy time: time with data in flight or waiting",
+        "busy time: total time with data that was not sent or not acknowledged yet",
     ),
     row(
         ("rwnd_limited", "us"),
         (176, 8),
-        "part of the busy time that the peer's receive window limited",
+        "part of the busy time in which the peer's receive window limited the sending",
     ),
     row(
         ("sndbuf_limited", "us"),
         (184, 8),
-        "part of the busy time that the send buffer limited",
+        "part of the busy time in which the send buffer limited the sending",
     ),
     row(
         ("delivered", "segments"),
         (192, 4),
-        "delivered segments, including out-of-order segments",
+        "number of segments that reached the peer, including out-of-order segments",
     ),
     row(
         ("delivered_ce", "segments"),
         (196, 4),
-        "delivered segments with an ECN congestion mark",
+        "segments of `tcp_delivered_segments` that a router marked with ECN because of congestion",
     ),
     row(
         ("bytes_sent", ""),
         (200, 8),
-        "bytes sent, including retransmissions",
+        "bytes of payload sent since the connection began, including retransmissions",
     ),
-    row(("bytes_retrans", ""), (208, 8), "bytes retransmitted"),
+    row(
+        ("bytes_retrans", ""),
+        (208, 8),
+        "bytes of payload retransmitted since the connection began",
+    ),
     row(
         ("dsack_dups", "segments"),
         (216, 4),
-        "segments that the peer reported as received twice (DSACK)",
+        "number of segments that the peer reported as received twice (DSACK)",
     ),
-    row(("reord_seen", ""), (220, 4), "reordering events"),
+    row(
+        ("reord_seen", ""),
+        (220, 4),
+        "number of times that TCP detected reordering",
+    ),
     row(
         ("rcv_ooopack", "segments"),
         (224, 4),
-        "segments received out of order",
+        "number of segments that arrived out of order",
     ),
-    row(("snd_wnd", "bytes"), (228, 4), "the peer's receive window"),
+    row(
+        ("snd_wnd", "bytes"),
+        (228, 4),
+        "receive window that the peer advertises",
+    ),
     row(
         ("rcv_wnd", "bytes"),
         (232, 4),
-        "receive window of this host",
+        "receive window that the client advertises",
     ),
     row(
         ("rehash", ""),
         (236, 4),
-        "number of new flow hashes (other paths) that the kernel chose after timeouts",
+        "number of times that Linux chose a new flow hash, after a timeout or because of congestion (PLB). Then ECMP routers may choose another path",
     ),
     row(
         ("total_rto", ""),
         (240, 2),
-        "retransmission timeouts since the connection began",
+        "number of retransmission timeouts since the connection began",
     ),
     row(
         ("total_rto_recoveries", ""),
         (242, 2),
-        "recoveries after timeouts",
+        "number of recoveries (phases of retransmission) after timeouts",
     ),
     row(
         ("total_rto_time", "ms"),
         (244, 4),
-        "time in recovery after timeouts",
+        "total time in recoveries after timeouts",
     ),
 ];
 
@@ -355,46 +383,4 @@ impl fmt::Debug for TcpField {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Nothing of the structure is left out and nothing is read twice.
-    #[test]
-    fn the_fields_cover_the_structure_without_gap_or_overlap() {
-        let mut end = 0;
-        for Row { offset, width, .. } in FIELDS {
-            assert_eq!(*offset, end);
-            end += width;
-        }
-        assert_eq!(end, TcpField::BYTES);
-    }
-
-    #[test]
-    fn every_field_is_found_by_its_names() {
-        for field in TcpField::all_fields() {
-            assert_eq!(TcpField::from_name(&field.to_string()), Some(field));
-            assert_eq!(TcpField::of_kernel(field.kernel_name()), Some(field));
-        }
-        assert_eq!(TcpField::from_name("snd_cwnd"), None);
-        let window = TcpField::of_kernel("tcpi_snd_cwnd").map(|field| field.to_string());
-        assert_eq!(window.as_deref(), Some("snd_cwnd_segments"));
-    }
-
-    #[test]
-    fn the_page_of_the_store_describes_every_field() {
-        let page = include_str!("../../../docs/schema.md");
-        for field in TcpField::all_fields() {
-            let row = format!("| `tcp_{field}` | {} |", field.about());
-            assert!(page.contains(&row), "docs/schema.md lacks {row}");
-        }
-    }
-
-    #[test]
-    fn a_field_that_the_kernel_did_not_give_is_absent() {
-        let mut bytes = [0; 100];
-        bytes[68..72].copy_from_slice(&43_000_u32.to_ne_bytes());
-        let read = |name| TcpField::of_kernel(name).and_then(|field| field.read(&bytes));
-        assert_eq!(read("rtt"), Some(43_000));
-        assert_eq!(read("total_retrans"), None);
-    }
-}
+mod tests;

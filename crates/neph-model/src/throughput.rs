@@ -12,8 +12,8 @@ pub struct ThroughputSecond {
     pub goodput: BitRate,
     /// Segments retransmitted in this second.
     pub retransmissions: u32,
-    /// Of these, segments that the peer had received already (DSACK); 0 if the tool does not report
-    /// them.
+    /// Retransmitted segments that the peer had received already (DSACK); 0 if the tool does not
+    /// report them.
     #[serde(default)]
     pub spurious_retransmissions: u32,
     /// Congestion window at the end of the second, in segments; null if the tool does not report

@@ -39,9 +39,9 @@ impl Level {
 /// The confidence of a diagnosis, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Confidence {
-    /// The level.
+    /// Level of confidence: `possible`, `likely` or `sure`.
     pub level: Level,
-    /// The reason for the level.
+    /// Reason for the level of confidence.
     pub why: String,
 }
 

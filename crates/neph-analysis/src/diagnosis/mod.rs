@@ -64,11 +64,11 @@ pub struct Diagnosis {
     pub title: &'static str,
     /// What adds latency, where and how much, in a sentence.
     pub cause: String,
-    /// The numbers that support it, by name with unit.
+    /// Numbers that support the root cause, by name with unit.
     pub evidence: Vec<Evidence>,
-    /// The experiments and messages that show it best.
+    /// Experiments and messages that show the effect best.
     pub observations: Vec<Observation>,
-    /// The confidence, with its reason.
+    /// Confidence in the root cause, with its reason.
     pub confidence: Confidence,
     /// What to do about it.
     pub remedy: String,
@@ -117,9 +117,9 @@ pub struct Note {
     pub rule: &'static str,
     /// What was observed and how much, in a sentence.
     pub text: String,
-    /// The numbers that support it, by name with unit.
+    /// Numbers that support the observation, by name with unit.
     pub evidence: Vec<Evidence>,
-    /// The experiments and messages that show it best.
+    /// Experiments and messages that show it best.
     pub observations: Vec<Observation>,
 }
 

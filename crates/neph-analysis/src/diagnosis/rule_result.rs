@@ -28,7 +28,7 @@ pub struct Evidence {
 pub struct Observation {
     /// The experiment.
     pub experiment: ExperimentId,
-    /// Its scenario's label.
+    /// Label of the experiment's scenario.
     pub scenario: String,
     /// The block, from 1.
     pub block: u32,

@@ -35,7 +35,7 @@ pub struct SummaryDocument {
     pub requests_not_tracked: u64,
     /// QUIC connections whose spin bit shows no round trip.
     pub quic_without_spin: u64,
-    /// Of these, connections with one direction only in the capture.
+    /// Connections of `quic_without_spin` of which the capture contains only one direction.
     pub quic_of_one_direction: u64,
     /// Flows and pairs of hosts whose directions are in different VLANs or tunnels.
     pub flows_in_different_tunnels: u64,
@@ -54,7 +54,7 @@ pub struct SummaryDocument {
     pub round_trips_below_resolution: u64,
     /// Flows without a round trip of the path to the server.
     pub flows_without_server_rtt: u64,
-    /// Of these, flows with one direction only in the capture.
+    /// Flows of `flows_without_server_rtt` of which the capture contains only one direction.
     pub flows_one_direction_only: u64,
     /// Packets of TCP flows.
     pub packets: u64,

@@ -97,7 +97,7 @@ pub struct SenderDocument {
     pub failed: u64,
     /// Why the first of them could not be sent; null if all were sent.
     pub not_sent_reason: Option<String>,
-    /// Of the replies, refusals (RST to a SYN).
+    /// Replies that refuse the connection (RST to a SYN).
     pub refused: u64,
     /// Replies after the timeout.
     pub late_replies: u64,

@@ -42,9 +42,9 @@ pub struct PairDocument {
     pub changes_per_flow_hour: Option<f64>,
     /// Time with a known base latency, sum over flows.
     pub observed_ns: Span,
-    /// Of `observed_ns`, the time in which queues hid path changes.
+    /// Part of `observed_ns` in which queues hid path changes.
     pub hidden_ns: Span,
-    /// Of `observed_ns`, the further time until the first level of each flow was known.
+    /// Part of `observed_ns` before the first level of each flow was known, without `hidden_ns`.
     pub initial_detection_ns: Span,
     /// Time at lasting latencies that were attributed to queues and not to paths, sum over flows.
     pub attributed_to_queues_ns: Span,
@@ -98,7 +98,7 @@ pub struct ClassDocument {
     pub lowest_ns: Span,
     /// Highest base latency in it.
     pub highest_ns: Span,
-    /// Its share of all flows' time, 0 to 1.
+    /// Share of this class in the time of all flows, 0 to 1.
     pub share_of_time: f64,
     /// Number of flows in it at the end.
     pub flows: u32,
@@ -110,7 +110,7 @@ pub struct ClassDocument {
     pub changes_to: u64,
     /// Path changes away from it per flow and hour; null if flows were too short to detect changes.
     pub changes_out_per_flow_hour: Option<f64>,
-    /// Its share of all path changes away from a class; null without a change.
+    /// Share of this class in all path changes away from classes; null without a change.
     pub share_of_moves: Option<ShareDocument>,
 }
 
@@ -152,7 +152,7 @@ pub struct BinDocument {
     pub from_unix_ns: Option<i64>,
     /// Flows with a message in the bin.
     pub flows: u32,
-    /// Of these, flows that lost at least half of their messages.
+    /// Flows in the bin that lost at least half of their messages.
     pub lost_flows: u32,
     /// Path changes in the bin; null if no longer known.
     pub changes: Option<u32>,

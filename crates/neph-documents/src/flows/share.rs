@@ -70,9 +70,9 @@ pub struct CurveDocument {
 /// A step of a curve.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CurvePointDocument {
-    /// Duration.
+    /// Duration at this step of the curve.
     pub after_ns: Span,
-    /// Share that lasted longer, 0 to 1.
+    /// Share of the durations that are longer than `after_ns`, 0 to 1.
     pub surviving: f64,
     /// Lower end of its 95 % confidence interval.
     pub low: f64,

@@ -15,9 +15,9 @@ pub struct TallyDocument {
     pub lost: u64,
     /// Messages that could not be sent.
     pub failed: u64,
-    /// Of the lost messages, those known to be lost on the forward path.
+    /// Lost messages whose request was lost on the forward path, as far as known.
     pub lost_forward: u64,
-    /// Of the lost messages, those known to be lost on the reverse path.
+    /// Lost messages whose reply was lost on the reverse path, as far as known.
     pub lost_reverse: u64,
     /// Duplicate replies.
     pub duplicates: u64,

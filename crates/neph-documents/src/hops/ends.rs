@@ -40,13 +40,13 @@ pub(super) struct UnknownLoss {
 pub struct LossUnknownDocument {
     /// The next point captured no packet of their hosts, or of their kind.
     pub never_passed: u64,
-    /// Of these, numbers by kind.
+    /// Packets of `never_passed`, counted by kind.
     pub never_passed_kinds: Vec<KindDocument>,
     /// The next point captured their flow with other addresses or ports.
     pub address_translated: u64,
     /// The next point did not capture at that time, or no point captured the whole packet.
     pub not_captured: u64,
-    /// Of these, at the end of the next point's capture.
+    /// Packets of `not_captured` at the end of the next point's capture.
     pub not_captured_at_end: u64,
     /// The clock offset was not known at that time.
     pub clock_offset_unknown: u64,

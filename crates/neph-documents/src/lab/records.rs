@@ -38,15 +38,15 @@ crate::rows! {
         /// Outcome of the packet: `delivered`, or why it was dropped.
         #[serde(skip_serializing_if = "Option::is_none")]
         verdict: Option<&'static str>,
-        /// Index of the path that it took, from 0; null if it was dropped before, and for other
-        /// kinds.
+        /// Index of the path that the packet took, from 0; null if it was dropped before, and for
+        /// other kinds.
         path: Option<u8>,
-        /// Whether it is the copy of a duplicated packet.
+        /// Whether the packet is the copy of a duplicated packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         copy: Option<bool>,
         /// Bit that was flipped, counted from the start of the frame; null if none was.
         flipped_bit: Option<u16>,
-        /// Whether it skipped its delay, and so was reordered.
+        /// Whether the packet skipped its delay, and so was reordered.
         #[serde(skip_serializing_if = "Option::is_none")]
         reordered: Option<bool>,
         /// Number of the IP protocol.

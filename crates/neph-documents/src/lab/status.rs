@@ -103,13 +103,13 @@ pub struct LabStatusDocument {
     pub lab: String,
     /// Id of the process that owns it; null if not known.
     pub process: Option<u32>,
-    /// Its services.
+    /// Services of the lab.
     pub services: Vec<ServiceRow>,
-    /// Its background traffic.
+    /// Background traffic of the lab.
     pub traffic: Vec<TrafficRow>,
     /// Route changes.
     pub reroutes: Vec<RerouteRow>,
-    /// Its links, one entry per direction.
+    /// Links of the lab, one entry per direction.
     pub links: Vec<LinkRow>,
 }
 
@@ -132,7 +132,7 @@ crate::rows! {
     pub struct TrafficRow {
         /// Name of the traffic.
         traffic: String => left "TRAFFIC",
-        /// Whether it is on now.
+        /// Whether the traffic is on now.
         on: bool => left "NOW" by |row| if row.on { "on" } else { "off" }.to_owned(),
         /// Bytes received since the lab came up.
         received_bytes: ByteSize => right "RECEIVED",
@@ -148,13 +148,14 @@ crate::rows! {
         site: String => left "SITE",
         /// Name of the link; null if the flows are reshuffled instead.
         link: Option<String> => left "LINK",
-        /// Whether it is active now.
+        /// Whether the route change is active now.
         active: bool => left "NOW" by |row| if row.active { "active" } else { "inactive" }.to_owned(),
-        /// Number of times that it began.
+        /// Number of times that the route change began.
         activations: u64 => right "COUNT",
-        /// When it was last applied, since the cue; null before.
+        /// When the route change was last applied, since the start of the schedule; null if it was
+        /// never applied.
         last_ns: Option<Span> => right "LAST, SINCE CUE",
-        /// Number of times that the kernel refused it.
+        /// Number of times that the kernel refused the route change.
         refused: u64 => right "REFUSED",
     }
 }

@@ -36,7 +36,7 @@ crate::rows! {
         late_packets: u64,
         /// Datagrams that do not belong to the stream.
         unrelated_datagrams: u64,
-        /// Of the lost packets, those that the client's socket dropped.
+        /// Lost packets that the client's socket dropped.
         socket_drops: u64,
         /// Mean interarrival jitter by RTP timestamps, over all packets (RFC 3550); null with fewer
         /// than two packets.
@@ -51,13 +51,13 @@ crate::rows! {
         network_jitter_max_ns: Option<Span>,
         /// Frames that were due.
         frames: u64 => right "FRAMES",
-        /// Of these, frames that were complete in time.
+        /// Frames that were complete in time.
         frames_in_time: u64,
-        /// Of these, frames that were complete too late.
+        /// Frames that were complete, but too late.
         frames_late: u64 => right "LATE",
-        /// Of these, frames with some of their packets only.
+        /// Frames of which only some packets arrived.
         frames_incomplete: u64 => right "INCOMPLETE",
-        /// Of these, frames without any packet.
+        /// Frames of which no packet arrived.
         frames_missing: u64 => right "MISSING",
         /// Number of stalls: the picture did not change for three frame intervals or more, and for
         /// at least 150 ms more than one.

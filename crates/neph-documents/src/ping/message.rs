@@ -74,7 +74,7 @@ pub struct TimesDocument {
 /// An entry of the ledger.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct EntryDocument {
-    /// Its stages: several if a timestamp between them is missing.
+    /// Stages of the entry: several if a timestamp between them is missing.
     pub stages: Vec<&'static str>,
     /// Time of these stages together, nanoseconds.
     pub ns: Span,
@@ -127,7 +127,7 @@ pub struct TcpDocument {
     pub min_rtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmissions: u32,
-    /// Of these, segments that the peer had received already (DSACK).
+    /// Retransmitted segments that the peer had received already (DSACK).
     pub spurious_retransmissions: u32,
     /// Most recent delivery rate.
     pub delivery_rate_bytes_per_second: u64,

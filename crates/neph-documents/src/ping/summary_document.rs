@@ -75,7 +75,7 @@ pub struct FlowSummary {
     pub(super) network_and_peer_ns: Option<NumbersDocument>,
     /// Retransmitted segments; null without TCP.
     pub retransmissions: Option<u64>,
-    /// Of these, segments that the peer had received already (DSACK); null without TCP.
+    /// Retransmitted segments that the peer had received already (DSACK); null without TCP.
     pub spurious_retransmissions: Option<u64>,
     /// Entries of the ledgers, by stage.
     pub(super) stages: Vec<StageSummary>,
@@ -86,11 +86,11 @@ pub struct FlowSummary {
 pub struct StageSummary {
     /// Names of its stages.
     pub(super) stage: String,
-    /// Whether these are several, because a timestamp between them is missing.
+    /// Whether the entry consists of several stages, because a timestamp between them is missing.
     pub merged: bool,
     /// Share of the response times of all replies, 0 to 1.
     pub share: f64,
-    /// Distribution of its time; null without a value.
+    /// Distribution of the entry's time; null without a value.
     pub(super) ns: Option<NumbersDocument>,
 }
 
@@ -101,7 +101,7 @@ pub struct NumbersDocument {
     pub(super) n: usize,
     /// Messages of the population that have no value; they rank above all values.
     pub without_value: usize,
-    /// Outcome of these messages; null if there are none.
+    /// Outcome of the messages without a value; null if there are none.
     pub without_value_outcome: Option<&'static str>,
     /// Whether percentiles are exact; else they are within 0.2 %.
     pub quantiles_exact: bool,

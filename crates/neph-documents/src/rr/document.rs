@@ -53,8 +53,8 @@ pub struct RrDocument {
     pub lost: u64,
     /// Transactions without a reply in time, percent of all.
     pub lost_percent: f64,
-    /// Of these, transactions whose request did not arrive at the server; null if not known, and
-    /// for TCP.
+    /// Lost transactions whose request did not arrive at the server; null if not known, and for
+    /// TCP.
     pub lost_requests: Option<u64>,
     /// Total time that the client waited for lost transactions.
     pub lost_wait_ns: Span,
@@ -108,9 +108,9 @@ pub struct RrEndDocument {
     pub core: Option<u32>,
     /// Utilisation of this core by all programs of the host; null if not known.
     pub core_busy_percent: Option<f64>,
-    /// Of that, soft interrupts; null if not known.
+    /// Part of `core_busy_percent` that software interrupts took; null if not known.
     pub core_softirq_percent: Option<f64>,
-    /// Of that, time taken by the hypervisor; null if not known.
+    /// Part of `core_busy_percent` that the hypervisor took; null if not known.
     pub core_steal_percent: Option<f64>,
     /// CPU time of the end's process.
     pub process_cpu_ns: Span,

@@ -32,11 +32,11 @@ crate::rows! {
         duplicates: u64,
         /// CPU time of the client's busiest thread, percent of a core.
         client_thread_percent: f64,
-        /// Utilisation of that thread's core, percent; null if not known.
+        /// Utilisation of the core of the client's busiest thread, percent; null if not known.
         client_core_percent: Option<f64>,
         /// CPU time of the server's busiest thread, percent of a core.
         server_thread_percent: f64,
-        /// Utilisation of that thread's core, percent; null if not known.
+        /// Utilisation of the core of the server's busiest thread, percent; null if not known.
         server_core_percent: Option<f64>,
     }
 }

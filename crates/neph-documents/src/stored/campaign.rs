@@ -175,7 +175,7 @@ crate::rows! {
         goodput_bits_per_s: Option<BitRate> => right "GOODPUT",
         /// Retransmitted segments; null if the check failed.
         retransmissions: Option<u64> => right "RETRANSMISSIONS",
-        /// Of these, segments that the peer had received already; null if the check failed.
+        /// Retransmitted segments that the peer had received already; null if the check failed.
         spurious_retransmissions: Option<u64> => right "SPURIOUS",
         /// Results of each second.
         seconds: Vec<ThroughputSecond> => left "BY SECOND" by |row| {

@@ -45,9 +45,9 @@ pub struct UsageDocument {
     pub core: Option<u32>,
     /// Utilisation of this core by all programs of the host; null if not known.
     pub core_busy_percent: Option<f64>,
-    /// Of that, soft interrupts; null if not known.
+    /// Part of `core_busy_percent` that software interrupts took; null if not known.
     pub core_softirq_percent: Option<f64>,
-    /// Of that, time taken by the hypervisor; null if not known.
+    /// Part of `core_busy_percent` that the hypervisor took; null if not known.
     pub core_steal_percent: Option<f64>,
     /// Share of the time that the stream threads waited for their sockets.
     pub waited_percent: f64,
@@ -98,8 +98,8 @@ pub struct UdpDocument {
     pub lost: u64,
     /// Datagrams sent and not received, percent of those sent.
     pub lost_percent: f64,
-    /// Of the lost datagrams, those dropped at the receiver's socket; an estimate if the kernel
-    /// merges datagrams.
+    /// Lost datagrams that the receiver's socket dropped; an estimate if the kernel merges
+    /// datagrams.
     pub socket_drops: u64,
     /// Datagrams that arrived after one with a higher sequence number (RFC 4737).
     pub reordered: u64,

@@ -28,7 +28,7 @@ crate::rows! {
         datagrams: u64,
         /// UDP datagrams missing in the sequence.
         lost: u64,
-        /// Of these, those dropped at the receiver's socket; an estimate if the kernel merges
+        /// Lost datagrams that the receiver's socket dropped; an estimate if the kernel merges
         /// datagrams.
         socket_drops: u64,
         /// UDP datagrams that arrived after one with a higher sequence number (RFC 4737).
@@ -39,11 +39,11 @@ crate::rows! {
         pdv_p95_ns: Option<Span>,
         /// CPU time of the busiest sending thread, percent of a core.
         sender_thread_percent: f64,
-        /// Utilisation of that thread's core, percent; null if not known.
+        /// Utilisation of the core of the busiest sending thread, percent; null if not known.
         sender_core_percent: Option<f64>,
         /// CPU time of the busiest receiving thread, percent of a core.
         receiver_thread_percent: f64,
-        /// Utilisation of that thread's core, percent; null if not known.
+        /// Utilisation of the core of the busiest receiving thread, percent; null if not known.
         receiver_core_percent: Option<f64>,
     }
 }

@@ -58,9 +58,9 @@ pub struct SentDocument {
     pub min_rtt_us: Option<u32>,
     /// TCP: time with data in flight or waiting to be sent.
     pub busy_us: Option<u64>,
-    /// TCP: of that, time that the receive window limited.
+    /// TCP: part of `busy_us` in which the receive window limited the sending.
     pub rwnd_limited_us: Option<u64>,
-    /// TCP: of that, time that the send buffer limited.
+    /// TCP: part of `busy_us` in which the send buffer limited the sending.
     pub sndbuf_limited_us: Option<u64>,
 }
 
@@ -71,8 +71,8 @@ pub struct ReceivedDocument {
     pub stream: u16,
     /// The number of the second, from 0.
     pub second: u32,
-    /// Whether it is after the end of the test: data that was in transit, which is not part of the
-    /// goodput.
+    /// Whether the second is after the end of the test: its data was in transit, and is not part of
+    /// the goodput.
     pub is_late: bool,
     /// Start of the second, since the stream's first data.
     pub begin_ns: u64,
@@ -130,9 +130,9 @@ pub struct CoreDocument {
     pub core: u32,
     /// Time neither idle nor waiting for I/O.
     pub busy_percent: f64,
-    /// Of that, soft interrupts.
+    /// Part of `busy_percent` that software interrupts took.
     pub softirq_percent: f64,
-    /// Of that, time taken by the hypervisor.
+    /// Part of `busy_percent` that the hypervisor took.
     pub steal_percent: f64,
 }
 

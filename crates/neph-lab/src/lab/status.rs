@@ -62,7 +62,7 @@ pub struct ServiceStatus {
 pub struct TrafficStatus {
     /// Its name.
     pub name: String,
-    /// Whether it is on now.
+    /// Whether the traffic is on now.
     pub on: bool,
     /// Bytes that arrived since the lab came up.
     pub received: u64,
