@@ -1,6 +1,6 @@
 //! Formats numbers. Values in figures and tables are milliseconds.
 
-use neph_model::Unanswered;
+use neph_model::{Quantity, Unanswered};
 use neph_stats::Level;
 
 /// The unit of a time axis.
@@ -57,6 +57,11 @@ pub fn elapsed(seconds: f64) -> (f64, &'static str) {
 pub fn signed(rounded: &str) -> String {
     let is_nothing = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));
     rounded.replacen('-', if is_nothing { "" } else { "−" }, 1)
+}
+
+/// A value of a quantity; microseconds are µs, as in all texts and figures of a report.
+pub fn quantity_text(quantity: Quantity, value: f64) -> String {
+    quantity.to_text(value).replace(" us", " µs")
 }
 
 /// Milliseconds in the most readable unit: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.

@@ -279,6 +279,7 @@ fn hello() -> FromAgent {
         protocol: PROTOCOL,
         version: "stub".to_owned(),
         holds: Vec::new(),
+        results: 0,
         policy: BTreeMap::new(),
         labels: neph_model::Labels::default(),
     })

@@ -19,13 +19,15 @@ use crate::loop_control::LoopControl;
 use crate::monitor::Monitor;
 use crate::nats::{Bridge, NatsError};
 use crate::registry::{Registry, RegistryError};
-use crate::server::{Server, ServerError};
+use crate::server::{Server, ServerError, check_address};
 
 /// Why a controller could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
     /// Another controller uses the folder.
-    #[error("a controller runs in {0} already")]
+    #[error(
+        "a controller runs in {0} already; end it first, or name another folder with --control"
+    )]
     Runs(String),
     /// A disk operation failed.
     #[error(transparent)]
@@ -68,6 +70,10 @@ impl Controller {
         address: SocketAddr,
         nats: Option<&str>,
     ) -> Result<Self, ControllerError> {
+        // A controller that cannot start leaves no folder behind.
+        if !folder.exists() {
+            check_address(address)?;
+        }
         let registry = Arc::new(Registry::open(folder)?);
         let lock = FolderLock::take(folder)?;
         let lock = lock.ok_or_else(|| ControllerError::Runs(folder.display().to_string()))?;

@@ -37,8 +37,8 @@ pub struct ConnectedAgent {
     pub received: Wall,
     /// Its version; `null` until it is known.
     pub version: Option<String>,
-    /// Orders that it had when it connected, including those whose result is not stored yet.
-    pub holds: usize,
+    /// Results that it had when it connected, and that were not stored yet.
+    pub results: usize,
     /// Orders that it is carrying out.
     pub running: u32,
     /// Offset of its clock from the controller's, once known.
@@ -181,7 +181,7 @@ impl Hub {
                 connected: now,
                 received: now,
                 version: None,
-                holds: 0,
+                results: 0,
                 running: 0,
                 clock: None,
                 refusals: BTreeMap::new(),
@@ -217,7 +217,7 @@ impl Hub {
             }
             if let Some(FromAgent::Hello(hello)) = &message {
                 connected.presence.version = Some(hello.version.clone());
-                connected.presence.holds = hello.holds.len();
+                connected.presence.results = hello.results;
                 connected.presence.labels = hello.labels.clone();
                 connected.hello = Some(hello.clone());
             }

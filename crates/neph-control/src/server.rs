@@ -116,6 +116,14 @@ impl ServerState {
     }
 }
 
+/// Whether a server could listen at `address` now.
+pub(crate) fn check_address(address: SocketAddr) -> Result<(), ServerError> {
+    let listener = TcpListener::bind(address);
+    listener
+        .map(drop)
+        .map_err(|error| ServerError::Listen(address, error))
+}
+
 impl Server {
     /// Listens at `address`; port 0 is a free one.
     pub(crate) fn start(

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::{FileLength, Grant};
 
 /// The version of these messages. Both sides must have the same.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;
 
 /// A message of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -150,8 +150,10 @@ pub struct Hello {
     pub protocol: u32,
     /// Version of neph.
     pub version: String,
-    /// Orders whose result it has, running orders included.
+    /// Orders that it has: running ones, and those whose result is not stored yet.
     pub holds: Vec<OrderId>,
+    /// Number of those with a result.
+    pub results: usize,
     /// Summary of its policy, by the keys of `agent.toml`.
     #[serde(default)]
     pub policy: BTreeMap<String, String>,

@@ -137,6 +137,12 @@ impl OrderStore {
         self.orders.keys().copied().collect()
     }
 
+    /// How many of them have a result.
+    pub(super) fn result_count(&self) -> usize {
+        let ended = self.orders.values().filter(|order| order.ended.is_some());
+        ended.count()
+    }
+
     /// Those that have no result yet.
     pub(super) fn open_orders(&self) -> Vec<OrderId> {
         let open = self

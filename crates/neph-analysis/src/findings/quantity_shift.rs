@@ -11,6 +11,7 @@ use super::compare::{
 };
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
+use crate::numbers::quantity_text;
 use crate::text::{plural, real};
 
 /// A name against a baseline, in all scenarios that both were measured in.
@@ -136,7 +137,7 @@ impl Pair {
         Certainty {
             blocks: self.blocks,
             decision: decisions.at(self.claim_index),
-            margin: quantity.to_text(self.margin),
+            margin: quantity_text(quantity, self.margin),
         }
     }
 }
@@ -184,7 +185,7 @@ impl QuantityShift {
 
     fn format_value(&self, value: f64) -> String {
         if value.is_finite() {
-            self.quantity.to_text(value.abs())
+            quantity_text(self.quantity, value.abs())
         } else {
             UNKNOWN_AMOUNT.to_owned()
         }
@@ -332,7 +333,7 @@ mod tests {
         let pair = pair.expect("five blocks");
         assert!(pair.shift < -4_300.0, "{}", pair.shift);
         let finding = finding(quantity, &candidate, &baseline);
-        let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians: 4.2 us and 4.3 us); no verdict yet";
+        let expected = "The RTT p50 of 'a' is 100 ns below that of 'b' (medians: 4.2 µs and 4.3 µs); no verdict yet";
         assert!(finding.text.starts_with(expected), "{}", finding.text);
         assert!((finding.evidence["share_least"] + 100.0 / 4_300.0).abs() < 1e-9);
     }
@@ -343,11 +344,11 @@ mod tests {
         for (shorter, expected) in [
             (
                 levels([4_200.0, 4_600.0]),
-                "is 200 ns below that of 'b' (medians of the 2 blocks with both: 4.2 us and 4.4 us);",
+                "is 200 ns below that of 'b' (medians of the 2 blocks with both: 4.2 µs and 4.4 µs);",
             ),
             (
                 levels([4_200.0]),
-                "is 100 ns below that of 'b' (medians of the block with both: 4.1 us and 4.2 us);",
+                "is 100 ns below that of 'b' (medians of the block with both: 4.1 µs and 4.2 µs);",
             ),
         ] {
             let finding = finding(Quantity::RttP50, &longer, &shorter);
@@ -362,15 +363,15 @@ mod tests {
         let baseline = levels([2e3, 3e3, 4e3, 4_800.0, 6e3, 7e3, 8e3]);
         let opposite = finding(Quantity::RttP50, &candidate, &baseline).text;
         let begin =
-            "Within the same block, the RTT p50 of 'a' is 1.0 us (95 % confidence interval ";
-        let end = ") below that of 'b' (the medians over all blocks show the opposite: 4.9 us and 4.8 us);";
+            "Within the same block, the RTT p50 of 'a' is 1.0 µs (95 % confidence interval ";
+        let end = ") below that of 'b' (the medians over all blocks show the opposite: 4.9 µs and 4.8 µs);";
         assert!(opposite.starts_with(begin), "{opposite}");
         assert!(opposite.contains(end), "{opposite}");
         // Medians that are shown as equal cannot be shown as opposite.
         let mut similar = baseline.clone();
         similar.insert(4, Level::At(4_899.0));
         let equal = finding(Quantity::RttP50, &candidate, &similar).text;
-        let end = " within blocks (medians over all blocks: both 4.9 us);";
+        let end = " within blocks (medians over all blocks: both 4.9 µs);";
         assert!(equal.contains(end), "{equal}");
         let mut longer = candidate;
         longer.insert(8, Level::At(1.0));

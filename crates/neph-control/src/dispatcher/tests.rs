@@ -101,6 +101,7 @@ fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_c
         protocol: PROTOCOL,
         version: "1".to_owned(),
         holds: Vec::new(),
+        results: 0,
         policy: BTreeMap::new(),
         labels: neph_model::Labels::default(),
     });

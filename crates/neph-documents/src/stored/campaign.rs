@@ -116,7 +116,7 @@ crate::rows! {
         /// The target.
         target: String => left "TARGET",
         /// Kind of probe.
-        probe: &'static str => left "PROBE",
+        probe: &'static str => left "PROBE" by |row| row.unless_transfer(row.probe),
         /// Time between two messages.
         interval_ns: Span => right "INTERVAL" by |row| row.unless_transfer(&row.interval_ns.to_string()),
         /// Payload of a request.

@@ -291,7 +291,7 @@ fn wanted(requested: Option<BitRate>) -> String {
 fn work(end: &Usage) -> String {
     let mut sentence = format!("thread was busy {} of the time", percent(end.thread));
     if let (Some(core), Some(busy)) = (end.core, end.core_busy) {
-        sentence.push_str(&format!(", its core {core} {}", percent(busy)));
+        sentence.push_str(&format!(", its core {core} was busy {}", percent(busy)));
     }
     if let Some(steal) = end.core_steal.filter(|steal| *steal >= 0.05) {
         sentence.push_str(&format!(" ({} taken by the hypervisor)", percent(steal)));

@@ -109,12 +109,12 @@ fn cases_of_tcp() -> Vec<Case> {
                 totals.receiver = usage(0.1, 0.2, 0.05);
             }),
             LimitKind::Receiver,
-            "waited for data 5.0 %; its thread was busy 10 % of the time, its core 1 20 %",
+            "waited for data 5.0 %; its thread was busy 10 % of the time, its core 1 was busy 20 %",
         ),
         (
             tcp(|totals, _| totals.sender = usage(0.98, 0.99, 0.01)),
             LimitKind::Sender,
-            "its thread was busy 98 % of the time, its core 1 99 %",
+            "its thread was busy 98 % of the time, its core 1 was busy 99 %",
         ),
         (
             tcp(|totals, _| totals.sender = usage(0.5, 0.6, 0.04)),
@@ -129,12 +129,12 @@ fn cases_of_tcp() -> Vec<Case> {
         (
             tcp(|totals, _| totals.receiver = usage(0.5, 0.98, 0.1)),
             LimitKind::Receiver,
-            "its core 1 98 %",
+            "its core 1 was busy 98 %",
         ),
         (
             tcp(|totals, _| totals.sender = usage(0.5, 0.92, 0.4)),
             LimitKind::Sender,
-            "its core 1 92 %",
+            "its core 1 was busy 92 %",
         ),
     ]
 }
@@ -214,7 +214,7 @@ fn cases_of_udp() -> Vec<Case> {
             udp(|_, _| {}),
             LimitKind::Sender,
             "it sent 1 Gbit/s although the maximum rate was requested, and all of it arrived; its thread \
-             was busy 60 % of the time, its core 1 99 %",
+             was busy 60 % of the time, its core 1 was busy 99 %",
         ),
         (
             udp(|_, udp| udp.received = 99_900),
@@ -251,5 +251,5 @@ fn the_limiting_factor_follows_from_the_counters() {
 fn a_hypervisor_that_takes_the_core_is_named() {
     let mut end = usage(0.6, 0.99, 0.0);
     end.core_steal = Some(0.2);
-    assert!(work(&end).ends_with("its core 1 99 % (20 % taken by the hypervisor)"));
+    assert!(work(&end).ends_with("its core 1 was busy 99 % (20 % taken by the hypervisor)"));
 }

@@ -85,33 +85,56 @@ pub fn build_test_request(
 }
 
 impl Measured {
-    /// Quantities of the whole test.
+    /// Quantities of the whole test. If it broke off, those of an end without counts are unknown, not 0,
+    /// and nothing is known about its limit.
     pub fn quantities(&self) -> Quantities {
         let results = self.results();
+        let limits = results.iter().filter(|_| self.fault.is_none());
         Quantities {
             peer: self.address,
-            values: results.iter().flat_map(of_direction).collect(),
-            limits: results
+            values: results
                 .iter()
-                .map(|result| result.limit.sentence.clone())
+                .flat_map(|result| self.of_direction(result))
                 .collect(),
+            limits: limits.map(|result| result.limit.sentence.clone()).collect(),
         }
+    }
+
+    fn of_direction(&self, result: &DirectionResult) -> Vec<(Quantity, f64)> {
+        let ends = self.ends(result.direction);
+        let is_complete = self.fault.is_none();
+        let mut values = Vec::new();
+        if is_complete || !ends.sender.sent.is_empty() {
+            values.extend(of_sender(result));
+        }
+        if is_complete || !ends.receiver.received.is_empty() {
+            values.extend(of_receiver(result));
+        }
+        values
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
-fn of_direction(result: &DirectionResult) -> Vec<(Quantity, f64)> {
+fn of_sender(result: &DirectionResult) -> Vec<(Quantity, f64)> {
     let (names, totals) = (names(result.direction), &result.totals);
     let mut values = vec![
-        (names.goodput, totals.goodput.bits_per_second() as f64),
         (names.sent, totals.sent.bits_per_second() as f64),
         (names.sender_cpu, totals.sender.thread * 100.0),
-        (names.receiver_cpu, totals.receiver.thread * 100.0),
     ];
     if let Some(tcp) = &totals.tcp {
         values.push((names.retransmissions, tcp.retransmissions as f64));
         values.push((names.srtt, nanos(tcp.srtt_mean)));
     }
+    values
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers for people")]
+fn of_receiver(result: &DirectionResult) -> Vec<(Quantity, f64)> {
+    let (names, totals) = (names(result.direction), &result.totals);
+    let mut values = vec![
+        (names.goodput, totals.goodput.bits_per_second() as f64),
+        (names.receiver_cpu, totals.receiver.thread * 100.0),
+    ];
     if let Some(udp) = &totals.udp {
         values.push((names.loss, udp.loss() * 100.0));
         values.push((names.jitter, nanos(udp.jitter)));
@@ -152,4 +175,50 @@ impl Second {
 #[expect(clippy::cast_precision_loss, reason = "a number for people")]
 fn nanos(span: Span) -> f64 {
     span.nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use neph_model::Wall;
+    use neph_wire::throughput::{ReceivedInterval, SentInterval};
+
+    use super::*;
+
+    /// An upload of which the sender counted a second.
+    fn upload(fault: Option<&str>) -> Measured {
+        let test = ThroughputMeasure {
+            transport: TransferTransport::Tcp,
+            direction: TransferDirection::Up,
+            streams: 1,
+            rate: None,
+        };
+        let test_request = build_test_request(&test, Span::from_secs(1), None);
+        let address = ([127, 0, 0, 1], 7421).into();
+        let mut measured = Measured::begin(address, test_request, Wall::from_unix_nanos(0));
+        measured.client.sent.push(SentInterval {
+            to_ns: 1_000_000_000,
+            bytes: 125_000,
+            ..SentInterval::default()
+        });
+        measured.fault = fault.map(str::to_owned);
+        measured
+    }
+
+    #[test]
+    fn without_counts_of_the_receiver_the_goodput_of_a_broken_test_is_unknown() {
+        let broken = upload(Some("the server closed the connection")).quantities();
+        assert_eq!(broken.values.get(&Quantity::UpSent), Some(&1e6));
+        assert_eq!(broken.values.get(&Quantity::UpGoodput), None);
+        assert!(broken.limits.is_empty(), "{:?}", broken.limits);
+        let nothing_arrived = upload(None).quantities();
+        assert_eq!(nothing_arrived.values.get(&Quantity::UpGoodput), Some(&0.0));
+        let mut half = upload(Some("the server closed the connection"));
+        half.server.received.push(ReceivedInterval {
+            to_ns: 1_000_000_000,
+            bytes: 62_500,
+            ..ReceivedInterval::default()
+        });
+        let half = half.quantities();
+        assert_eq!(half.values.get(&Quantity::UpGoodput), Some(&5e5));
+    }
 }

@@ -4,6 +4,7 @@
 //! blue for better, orange for worse, white for the same.
 
 use neph_analysis::circuits::{self, CircuitRow, Circuits};
+use neph_analysis::numbers::quantity_text;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::{Better, Quantity};
 use neph_stats::Level;
@@ -178,7 +179,7 @@ fn draw_panel(matrix: &Matrix<'_>, networks: &[String], frame: Rect) -> Vec<Mark
                 stroke: Some(Stroke::solid(Colour::hex(0x00dd_dddd), 0.75)),
             });
             let text = match median {
-                Some(Level::At(value)) => matrix.quantity.to_text(*value),
+                Some(Level::At(value)) => quantity_text(matrix.quantity, *value),
                 Some(Level::Censored) => "lost".to_owned(),
                 None => "–".to_owned(),
             };

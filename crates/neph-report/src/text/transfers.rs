@@ -1,5 +1,6 @@
 //! Transfers in a terminal: a line for each scenario with its goodput, and what limits it.
 
+use neph_analysis::numbers::quantity_text;
 use neph_analysis::{CampaignData, PlotSettings, QuantityCourse};
 use neph_model::Quantity;
 use unicode_width::UnicodeWidthStr;
@@ -111,6 +112,6 @@ fn cell(courses: &[QuantityCourse], quantities: &[Quantity]) -> String {
     let worst = medians.max_by(|(_, a), (_, b)| a.total_cmp(b));
     worst.map_or_else(
         || MISSING.to_owned(),
-        |(quantity, value)| quantity.to_text(value),
+        |(quantity, value)| quantity_text(quantity, value),
     )
 }

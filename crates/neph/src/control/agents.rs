@@ -226,7 +226,7 @@ fn build_document(
         agent: agent_row,
         fingerprint: enrolled.fingerprint,
         connected_unix_ns: connection.map(|agent| agent.connected),
-        results_pending: connection.map(|agent| agent.holds),
+        results_pending: connection.map(|agent| agent.results),
         in_campaign: details.has_campaign,
         policy: agent_history
             .policy

@@ -82,7 +82,7 @@ mod tests {
             connected: wall(1),
             received: wall(98),
             version: None,
-            holds: 0,
+            results: 0,
             running: 2,
             clock: Some(AgentClockOffset {
                 offset: Span::from_micros(-250),

@@ -18,6 +18,7 @@ impl<E: Executor> Worker<E> {
             protocol: PROTOCOL,
             version: self.version.clone(),
             holds: self.order_store.holds(),
+            results: self.order_store.result_count(),
             policy: self.admission.policy().summary(),
             labels: self.labels.clone(),
         })
