@@ -1,8 +1,8 @@
 //! Benchmarks the agents of a controller: connections, time of an order to each, memory and CPU.
 //!
 //! `cargo bench -p neph-control --bench agents [-- AGENTS ROUNDS [nats]]` starts a controller
-//! (`NEPH`, or target/release/neph) and sends stub agents an order per round. Stubs have TLS and a
-//! certificate each, and answer at once without measuring. `nats`: over a NATS server on `PATH`.
+//! (`NEPH`, or target/release/neph). In each round, each stub agent (with TLS and a certificate) gets an order
+//! and answers at once without measuring. `nats`: over a NATS server on `PATH`.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 #![expect(clippy::print_stdout, reason = "a benchmark's result is its output")]
@@ -42,9 +42,8 @@ fn main() {
     let rounds = numbers.next().unwrap_or(3);
     let folder = tempfile::tempdir().unwrap();
     let identities = enrol(folder.path(), agents);
-    let bus = std::env::args()
-        .any(|argument| argument == "nats")
-        .then(|| nats(folder.path()));
+    let has_bus = std::env::args().any(|argument| argument == "nats");
+    let bus = has_bus.then(|| nats(folder.path()));
     let (controller, port) = controller(folder.path(), bus.as_ref().map(|(_, port)| *port));
 
     let connected = Arc::new(AtomicUsize::new(0));

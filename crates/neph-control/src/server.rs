@@ -118,10 +118,8 @@ impl ServerState {
 
 /// Whether a server could listen at `address` now.
 pub(crate) fn check_address(address: SocketAddr) -> Result<(), ServerError> {
-    let listener = TcpListener::bind(address);
-    listener
-        .map(drop)
-        .map_err(|error| ServerError::Listen(address, error))
+    let listen_error = |error| ServerError::Listen(address, error);
+    TcpListener::bind(address).map(drop).map_err(listen_error)
 }
 
 impl Server {
