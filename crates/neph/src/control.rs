@@ -11,7 +11,7 @@ mod schedule;
 mod workspace_tidier;
 
 use std::io::Write as _;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ const RUNS_END_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// The port of `neph control serve` without `--listen`.
 const DEFAULT_PORT: u16 = 7443;
+/// Its address and port.
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 
 /// The default folder of a controller.
 const CONTROL_FOLDER: &str = ".neph-control";
@@ -98,7 +100,7 @@ enum Command {
 #[derive(Debug, ClapArgs)]
 struct ServeArgs {
     /// Address and TCP port on which the controller listens; [::] means all IPv6 and IPv4 addresses
-    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from((Ipv6Addr::UNSPECIFIED, DEFAULT_PORT)), value_parser = value::listen_address)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_LISTEN, value_parser = value::listen_address)]
     listen: SocketAddr,
     /// NATS servers through which agents may also connect: nats://HOST:PORT, separated by commas
     #[arg(long, value_name = "nats://HOST:PORT")]

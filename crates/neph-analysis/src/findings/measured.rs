@@ -104,7 +104,10 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         return Vec::new();
     }
     let text = if scenarios.is_empty() {
-        format!("Nothing was measured.{}", missing_text(data, settings, 0))
+        format!(
+            "No experiment is complete.{}",
+            missing_text(data, settings, 0)
+        )
     } else {
         format!(
             "{}, measured in {}: {}, {}, {} of them answered{}.{}",

@@ -55,7 +55,7 @@ impl<B: Bus> AgentsExecutor<B> {
         agent: &AgentName,
     ) -> Result<Vec<(Ticket, Update)>, InboxError> {
         self.end_reason = Some(format!(
-            "agent {agent} was revoked; end it, then enrol it again with an empty folder (neph control invite {agent} --control FOLDER)"
+            "agent {agent} was revoked; end it, save its policy file, and enrol it again with an empty folder (neph control invite {agent} --control FOLDER)"
         ));
         let mut updates = Vec::new();
         for (id, update) in self.dispatcher.end_orders_of(agent) {

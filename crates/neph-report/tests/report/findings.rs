@@ -338,7 +338,7 @@ fn an_empty_campaign_is_no_panic() {
     data.left_out = vec![cut_off];
     let printed = sentences(&data);
     assert!(
-        printed.starts_with("Measured campaign: Nothing was measured. 1 scenario of the plan")
+        printed.starts_with("Measured campaign: No experiment is complete. 1 scenario of the plan")
             && printed.contains("1 interrupted experiment is left out"),
         "{printed}"
     );

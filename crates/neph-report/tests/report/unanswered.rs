@@ -104,8 +104,9 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
     data.experiments.clear();
     let printed = sentences(&data);
     assert!(
-        printed.contains("Nothing was measured. 2 scenarios of the plan have nothing to show yet.")
-            && printed.contains("3 experiments failed")
+        printed.contains(
+            "No experiment is complete. 2 scenarios of the plan have nothing to show yet."
+        ) && printed.contains("3 experiments failed")
             && !printed.contains("No warnings"),
         "{printed}"
     );

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use neph_control::last_address;
 use neph_model::AgentName;
+
+use super::DEFAULT_LISTEN;
 
 /// The commands for one controller.
 pub(crate) struct ControllerCommands {
@@ -43,11 +46,13 @@ impl ControllerCommands {
     }
 }
 
-/// That no controller runs in this folder, and how to start it.
+/// That no controller runs in this folder, and how to start it where its agents look for it.
 pub(super) fn no_controller(folder: &Path) -> String {
+    let address = last_address(folder).filter(|address| *address != DEFAULT_LISTEN);
+    let listen = address.map_or_else(String::new, |address| format!(" --listen {address}"));
     let folder = folder.display();
     format!(
-        "no controller runs in folder {folder}; neph control serve --control {folder} starts it"
+        "no controller runs in folder {folder}; neph control serve --control {folder}{listen} starts it"
     )
 }
 
@@ -72,5 +77,15 @@ mod tests {
             text.contains("on the controller's host enrols it"),
             "{text}"
         );
+    }
+    #[test]
+    fn a_controller_is_started_where_its_agents_look_for_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text_at = |address: &str| {
+            std::fs::write(folder.path().join("address"), address).expect("writable");
+            no_controller(folder.path())
+        };
+        assert!(text_at("127.0.0.1:17443").contains(" --listen 127.0.0.1:17443 starts it"));
+        assert!(!text_at("[::]:7443").contains("--listen"));
     }
 }

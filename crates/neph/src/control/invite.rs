@@ -74,7 +74,7 @@ impl<'a> SecretFile<'a> {
         let file = options.create_new(true).write(true).mode(0o600).open(path);
         let file = file.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Failure::usage(format!(
-                "{} exists: an invitation is written to a new file",
+                "{} exists: an invitation is written to a new file; delete this one, or name another file",
                 path.display()
             )),
             _ => Failure::usage(format!("make {}: {error}", path.display())),
