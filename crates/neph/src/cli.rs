@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Show(show::Args),
     /// Saves disk space: replaces old stored messages by one histogram per minute, and later deletes the histograms.
     Tidy(tidy::Args),
-    /// Exports the stored messages of a campaign as CSV, JSON lines, Parquet or Latency Tester folder.
+    /// Exports the stored messages of a campaign as CSV, JSON lines, Parquet, or a folder for the program Latency Tester.
     Export(export::Args),
     /// Imports measurements from an output folder of the program Latency Tester.
     Import(import::Args),

@@ -116,10 +116,10 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
             )
         };
         format!(
-            "In {scenarios}, the stage '{set}' takes {} to {} of the mean response time{part} (lowest share: {}, highest: {}).",
+            "In {scenarios}, the stage '{set}' is the largest part of the mean response time: {} (lowest share: {}) to {} (highest: {}).",
             percent(min),
-            percent(max),
             label(lowest),
+            percent(max),
             label(highest)
         )
     };

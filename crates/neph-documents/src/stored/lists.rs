@@ -89,10 +89,11 @@ crate::rows! {
             Some(result) => result.clone(),
             None => row.p50.to_string(),
         },
-        /// Results of a transfer; empty if it measured messages.
-        quantities: Vec<QuantityRow>,
         /// Warnings, separated by semicolons.
         warnings: String => left "FLAGS",
+        /// Results of a transfer; absent if it measured messages.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        quantities: Vec<QuantityRow>,
         ; shown
         /// Number of characters of the id that are shown.
         id_length: usize,

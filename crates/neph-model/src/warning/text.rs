@@ -33,7 +33,7 @@ impl Warning {
     pub fn fact(&self) -> String {
         match self {
             Self::SenderLate { p99, bound } => {
-                format!("messages were sent late, p99 {p99} (limit {bound})")
+                format!("messages were sent late: p99 of the lateness {p99} (limit {bound})")
             }
             Self::CpuStolen { percent } => {
                 format!("the hypervisor gave {percent:.1} % of the CPU time to other VMs")

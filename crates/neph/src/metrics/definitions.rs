@@ -53,7 +53,7 @@ const fn time_histogram(
 pub(super) static BUILD: Definition = gauge(
     "neph_build_info",
     &["version", "commit"],
-    "1, with the version of the program.",
+    "Always 1. The labels have the version and the commit of the program.",
 );
 
 pub(super) static ENROLLED_AGENTS: Definition = gauge(

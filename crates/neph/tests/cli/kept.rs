@@ -40,8 +40,8 @@ fn a_table_for_programs_has_raw_values() {
     let folder = TestFolder::measured();
     let csv = folder.neph(["list", "last", "--format", "csv"]).out;
     let mut lines = csv.lines();
-    let heading =
-        "id,started_unix_ns,block,attempt,scenario,status,messages,lost,response_p50_ns,warnings";
+    let heading = "id,started_unix_ns,block,attempt,scenario,status,messages,lost,response_p50_ns,\
+                   warnings,quantities";
     assert_eq!(lines.next(), Some(heading));
     assert_eq!(lines.count(), 2);
 }

@@ -248,7 +248,7 @@ fn diagnose_group(name: &str, observed: &[(&Run<'_>, Restarts)]) -> Option<RuleR
         worst.median_of(|restart| restart.max_window).round(),
     );
     let cause = format!(
-        "{name}: TCP resets its congestion window while the connection is idle between messages. The effect is largest with {} every {}: {} of {} after an idle period found a congestion window of at most {max_window:.0} segments instead of {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
+        "{name}: TCP resets its congestion window while the connection is idle between messages. In the experiment with the largest effect ({} every {}), {} of {} after an idle period found a congestion window of at most {max_window:.0} segments; before the idle period it was {before:.0}. They waited {} for it to grow ({:.1} round trips of {}).",
         scenario.request_size.exact(),
         scenario.interval.exact(),
         worst.windows.len(),
