@@ -201,7 +201,7 @@ crate::rows! {
         /// SHA-256 of the plan, hexadecimal; null without a plan.
         plan_hash: Option<String> => left "plan SHA-256",
         /// Lab site or network namespace; null for the host itself.
-        site: Option<String> => left "namespace",
+        site: Option<String> => left "site",
         /// Name of the host.
         host: Option<String> => left "host",
         /// Kernel release and version.

@@ -180,7 +180,7 @@ fn diagnose_group(
     let wait = waits(stalled.stalls.iter().copied()).median()?;
     let doing = attribute_effect(input, run);
     let cause = format!(
-        "{}: {} stalled {}, and delayed {} of {} ({}). No reply arrived during a stall, then all of them within {}. The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
+        "{}: {} stalled {}, and delayed {} of {} ({}). No reply arrived during a stall. After a stall, the delayed replies arrived within {} (median over the stalls). The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
         input.name(pair),
         stalled.stalled_part().subject(),
         stalls_text(stalled.stalls.len(), median, longest),
