@@ -51,6 +51,17 @@ pub struct ConnectedAgent {
     pub labels: Labels,
 }
 
+impl ConnectedAgent {
+    /// What remains known of it without a connection.
+    pub fn into_away(self) -> AwayAgent {
+        AwayAgent {
+            received: self.received,
+            version: self.version,
+            labels: self.labels,
+        }
+    }
+}
+
 /// An agent that was connected since the controller's start, and is not now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -236,12 +247,7 @@ impl Hub {
             .is_some_and(|connected| connected.number == number)
         {
             if let Some(Connected { presence, .. }) = inner.agents.remove(agent) {
-                let away_agent = AwayAgent {
-                    received: presence.received,
-                    version: presence.version,
-                    labels: presence.labels,
-                };
-                inner.away.insert(agent.clone(), away_agent);
+                inner.away.insert(agent.clone(), presence.into_away());
             }
             tracing::info!("agent {agent} has disconnected");
             inner.pass_on(agent, FromBus::Gone(agent.clone()));

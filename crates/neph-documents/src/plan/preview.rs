@@ -1,13 +1,12 @@
 //! What a plan will do and cost, before anything runs.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use neph_campaign::estimate::{Estimate, estimate, length};
 use neph_campaign::plan::{Endpoint, Season};
 use neph_campaign::rounds::groups;
 use neph_campaign::{Plan, flow_sets, order};
-use neph_model::{BlockOrder, ByteSize, Lifetime, Scenario, Span};
+use neph_model::{BlockOrder, ByteSize, Scenario, Span};
 use neph_text::counted::counted;
 
 use super::{rounds, time};
@@ -117,11 +116,16 @@ fn write_fleets(out: &mut impl Write, cost: &Estimate) -> io::Result<()> {
 
 /// The site that measures, if all scenarios have the same: else labels contain it.
 fn write_common_site(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()> {
-    let sites: BTreeSet<Option<&str>> = scenarios.iter().map(Scenario::site).collect();
-    match (sites.first(), sites.len()) {
-        (Some(Some(site)), 1) => writeln!(out, "\nmeasured from: {site}"),
+    match only_value(scenarios.iter().map(Scenario::site)) {
+        Some(Some(site)) => writeln!(out, "\nmeasured from: {site}"),
         _ => Ok(()),
     }
+}
+
+/// The value that all have; `None` if they differ, or there is none.
+fn only_value<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|value| value == first).then_some(first)
 }
 
 /// The lifetime of flows, if all scenarios have the same: else labels contain it.
@@ -129,13 +133,12 @@ fn write_lifetime(out: &mut impl Write, scenarios: &[Scenario]) -> io::Result<()
     let lifetimes = scenarios
         .iter()
         .filter_map(|scenario| scenario.parameters.lifetime());
-    let lifetimes: BTreeSet<&Lifetime> = lifetimes.collect();
-    match (lifetimes.first(), lifetimes.len()) {
-        (Some(lifetime), 1) => writeln!(
+    match only_value(lifetimes) {
+        Some(lifetime) => writeln!(
             out,
             "\nrenewal: each flow takes a new source port every {lifetime}"
         ),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 
@@ -173,8 +176,7 @@ fn write_alarms(out: &mut impl Write, plan: &Plan) -> io::Result<()> {
             rules => rules.join(", and "),
         }
     };
-    let alarms: BTreeSet<String> = plan.endpoints.iter().map(rules_text).collect();
-    if let (Some(rules), 1) = (alarms.first(), alarms.len()) {
+    if let Some(rules) = only_value(plan.endpoints.iter().map(rules_text)) {
         return writeln!(out, "alarms: {rules}");
     }
     for endpoint in &plan.endpoints {

@@ -157,17 +157,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<Outcome, Failure> {
 
 /// Continues a campaign.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
-    let (campaign, stored, scenarios) = {
+    let (campaign, scenarios) = {
         let store = args.settings.workspace.open_existing()?;
         let campaign = find::campaign(store.as_ref(), &args.campaign)?;
-        let scenarios = store.scenarios(campaign.id)?;
-        (campaign, store.campaigns()?, scenarios)
-    };
-    match campaign.status {
-        CampaignStatus::Complete => {
-            unfinished::report_complete(&campaign, &stored);
+        if campaign.status == CampaignStatus::Complete {
+            let resume_command = |id| args.settings.resume_command(id);
+            unfinished::report_complete(&campaign, &store.campaigns()?, resume_command);
             return Ok(Outcome::Done);
         }
+        let scenarios = store.scenarios(campaign.id)?;
+        (campaign, scenarios)
+    };
+    match campaign.status {
         CampaignStatus::Imported => {
             let name = &campaign.name;
             return Err(Failure::Usage(format!(
@@ -180,7 +181,10 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Outcome, Failure> {
                 "campaign {name} was measured without a plan, by neph flows: there is nothing to go on with"
             )));
         }
-        CampaignStatus::Running | CampaignStatus::Interrupted | CampaignStatus::Incomplete => {}
+        CampaignStatus::Complete
+        | CampaignStatus::Running
+        | CampaignStatus::Interrupted
+        | CampaignStatus::Incomplete => {}
     }
     let mut plan_source = parse_stored_plan(&campaign)?;
     plan_source.plan.restore_trust(&scenarios);

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neph_campaign::CampaignProgress;
-use neph_model::{Campaign, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId};
+use neph_model::{
+    Campaign, CampaignId, CampaignStatus, Experiment, ExperimentStatus, Scenario, ScenarioId,
+};
 use neph_store::Store;
 
 use crate::exit::Failure;
@@ -47,16 +49,21 @@ pub(super) fn report(
     Ok(())
 }
 
-/// Reports that nothing is left to do. A name can be that of several campaigns: an earlier one may need it.
-pub(super) fn report_complete(campaign: &Campaign, stored: &[Campaign]) {
+/// Reports that nothing is left to do. A name can be that of several campaigns: another one may need it.
+pub(super) fn report_complete(
+    campaign: &Campaign,
+    stored: &[Campaign],
+    resume_command: impl Fn(CampaignId) -> String,
+) {
     let unfinished = stored.iter().rev().find(|other| {
         use CampaignStatus::{Incomplete, Interrupted, Running};
-        other.name == campaign.name && matches!(other.status, Interrupted | Incomplete | Running)
+        let is_open = matches!(other.status, Interrupted | Incomplete | Running);
+        is_open && other.name == campaign.name && !other.plan_text.is_empty()
     });
     let hint = unfinished.map(|other| {
         format!(
-            "; an earlier campaign of this name is not: neph resume {}",
-            other.id
+            "; another campaign of this name is not: {}",
+            resume_command(other.id)
         )
     });
     output::say(&format!(

@@ -149,26 +149,19 @@ fn build_row(
     agent: AgentName,
 ) -> AgentRow {
     let clock = connection.and_then(|agent| agent.clock);
+    let known = connection.cloned().map(ConnectedAgent::into_away);
+    let known = known.or_else(|| away.cloned());
     AgentRow {
         connected: connection.is_some(),
-        labels: connection
-            .map(|agent| &agent.labels)
-            .or_else(|| away.map(|agent| &agent.labels))
-            .cloned()
-            .unwrap_or_default(),
-        version: connection
-            .map(|agent| &agent.version)
-            .or_else(|| away.map(|agent| &agent.version))
-            .and_then(Clone::clone),
+        last_seen_unix_ns: known.as_ref().map(|agent| agent.received),
+        version: known.as_ref().and_then(|agent| agent.version.clone()),
+        labels: known.map(|agent| agent.labels).unwrap_or_default(),
         running: connection.map(|agent| agent.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
         refusals: connection
             .map(|agent| agent.refusals.clone())
             .unwrap_or_default(),
-        last_seen_unix_ns: connection
-            .map(|agent| agent.received)
-            .or_else(|| away.map(|agent| agent.received)),
         enrolled_unix_ns: enrolled.enrolled,
         agent,
     }

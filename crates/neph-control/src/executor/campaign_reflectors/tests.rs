@@ -116,3 +116,17 @@ fn orders_wait_for_an_agent_that_has_disconnected_until_it_is_back() {
     start(&mut reflectors, "lju");
     assert!(reflectors.is_ready_for(&order, now));
 }
+
+#[test]
+fn a_reflector_that_cannot_start_is_ordered_again_within_eight_seconds() {
+    let mut reflectors = at_ports(&[("ams", 8600)]);
+    let (ams, mut now) = (name("ams"), Span::ZERO);
+    for _ in 0..8 {
+        let id = OrderId::new();
+        reflectors.set_ordered(&ams, id);
+        reflectors.apply_update(id, &ended(), now);
+        assert!(reflectors.due_orders(now).is_empty(), "at once");
+        now += Span::from_secs(8);
+        assert_eq!(reflectors.due_orders(now).len(), 1);
+    }
+}

@@ -147,7 +147,7 @@ mod tests {
         writer.write_all(b"\nlast \x1b[2Jwords").expect("room");
         assert!(output.forward());
         drop(writer);
-        assert!(!output.forward(), "nobody is left");
+        assert!(!output.forward(), "the writer is closed");
         assert!(last_lines(&path).starts_with("last \\u001b[2Jwords ("));
         let [current_length, previous_length] = [path.clone(), previous_log(&path)].map(|file| {
             let metadata = fs::metadata(file).expect("there are two");
