@@ -2,6 +2,7 @@
 
 mod anchors;
 mod fleet;
+mod rebase;
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 
 use neph_model::{
     Anchor, Answer, Ending, Event, EventKind, FleetMessage, Flow, FlowIndex, IcmpKind, Instant,
-    Local, Marks, Message, Records, Sample, Slot, Span, Tally, Warning,
+    Local, Message, Records, Sample, Slot, Span, Tally, Warning,
 };
 use neph_probe::{Backends, FleetTally, ProbeError, Report};
 
@@ -27,6 +28,8 @@ const SAMPLE_INTERVAL: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Intake {
     origin: Anchor<Local>,
+    /// Whether the main flow's peer reads the client's clock.
+    same_clock: bool,
     messages: Vec<Message>,
     fleet_messages: Vec<FleetMessage>,
     events: Vec<Event>,
@@ -61,6 +64,7 @@ impl Intake {
     pub(crate) fn new(origin: Anchor<Local>) -> Self {
         Self {
             origin,
+            same_clock: false,
             messages: Vec::new(),
             fleet_messages: Vec::new(),
             events: Vec::new(),
@@ -89,6 +93,12 @@ impl Intake {
         self
     }
 
+    /// The same for a main flow whose peer reads the client's clock.
+    pub(crate) const fn with_same_clock(mut self, same_clock: bool) -> Self {
+        self.same_clock = same_clock;
+        self
+    }
+
     /// The same, keeping in mind the ports of the first slots: so many flows are to be traced.
     pub(crate) const fn tracing(mut self, flows: u32) -> Self {
         self.traced_slots = flows;
@@ -113,7 +123,8 @@ impl Intake {
                     self.run_progress.take(&message);
                     self.backends.add(&message);
                 }
-                message.marks = since(self.origin.at, message.marks);
+                let same_clock = flow.0 == 0 && self.same_clock;
+                rebase::rebase(&mut message, self.origin.at, same_clock);
                 self.messages.push(message);
             }
             Report::Event { at, kind, text } => {
@@ -288,24 +299,6 @@ impl Intake {
     /// (monotonic since start, wall) pairs.
     pub(crate) fn into_anchors(self) -> Vec<(i64, i64)> {
         self.anchors.into_readings()
-    }
-}
-
-/// Local timestamps counted from the experiment's start; the peer's stay on the peer's clock.
-fn since(origin: Instant<Local>, marks: Marks) -> Marks {
-    let rebase = |at: Instant<Local>| Instant::from_nanos((at - origin).nanos());
-    Marks {
-        intended: rebase(marks.intended),
-        dialled: marks.dialled.map(rebase),
-        connected: marks.connected.map(rebase),
-        opened: marks.opened.map(rebase),
-        app_send: marks.app_send.map(rebase),
-        queued: marks.queued.map(rebase),
-        nic_tx: marks.nic_tx.map(rebase),
-        acked: marks.acked.map(rebase),
-        peer: marks.peer,
-        nic_rx: marks.nic_rx.map(rebase),
-        app_recv: marks.app_recv.map(rebase),
     }
 }
 

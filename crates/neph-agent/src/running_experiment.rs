@@ -82,6 +82,7 @@ impl<'a> RunningExperiment<'a> {
             .map_err(|error| failed("inspect the host", error))?;
         let traced_flows = order.trace.map_or(0, |trace| trace.flows);
         let mut intake = Intake::new(ready.origin)
+            .with_same_clock(ready.discovery_result.same_clock)
             .tracing(traced_flows)
             .sampling(host_sampler);
         for missing in ready.missing.drain(..) {

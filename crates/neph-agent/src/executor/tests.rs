@@ -1,3 +1,4 @@
+mod clock;
 mod contract;
 mod ending;
 mod transfers;
