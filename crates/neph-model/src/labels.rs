@@ -35,7 +35,7 @@ pub enum LabelError {
     Wrong(String),
     /// A key that exists already.
     #[error("label '{0}' is given twice: give it once")]
-    DuplicateFilter(String),
+    DuplicateKey(String),
     /// More labels than allowed.
     #[error("{0} labels: an agent has at most {MAX_LABELS}")]
     TooMany(usize),
@@ -78,7 +78,7 @@ impl Labels {
         let mut labels = BTreeMap::new();
         for Label { key, value } in all {
             if labels.insert(key.clone(), value).is_some() {
-                return Err(LabelError::DuplicateFilter(key));
+                return Err(LabelError::DuplicateKey(key));
             }
         }
         Self::bounded(labels)
@@ -177,7 +177,7 @@ mod tests {
         let twice = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
         assert_eq!(
             Labels::new(twice),
-            Err(LabelError::DuplicateFilter("a".to_owned()))
+            Err(LabelError::DuplicateKey("a".to_owned()))
         );
     }
 }

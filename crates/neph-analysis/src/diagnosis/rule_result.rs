@@ -82,7 +82,8 @@ impl RuleResult {
     pub(crate) fn with_share(
         self,
         name: &str,
-        (count, total): (usize, usize),
+        count: usize,
+        total: usize,
         unit: &'static str,
     ) -> Self {
         let percent = 100.0 * real(count) / real(total.max(1));

@@ -224,10 +224,11 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
         .with("echoes sent", real(sent_echoes), "echoes")
-        .with_share("echoes lost", (lost_echoes, sent_echoes), "echoes")
+        .with_share("echoes lost", lost_echoes, sent_echoes, "echoes")
         .with_share(
             "messages lost or retransmitted",
-            (lost_messages, messages),
+            lost_messages,
+            messages,
             "messages",
         )
         .observed_in(runs.iter().copied());

@@ -377,7 +377,7 @@ fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     );
     let remedy = "balance per flow (5-tuple hash), not per packet, and look for devices that process packets of a flow in parallel";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
-        .with_share("replies reordered", (reordered, replies), "replies")
+        .with_share("replies reordered", reordered, replies, "replies")
         .observed_in(runs.iter().copied());
     Some(result)
 }

@@ -84,7 +84,8 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .with("longest", longest, "ms")
         .with_share(
             "messages delayed or not sent",
-            (delayed, messages),
+            delayed,
+            messages,
             "messages",
         )
         .with("CPU stolen", stolen.unwrap_or(0.0), "%");

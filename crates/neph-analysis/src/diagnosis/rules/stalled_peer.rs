@@ -203,7 +203,8 @@ fn diagnose_group(
     .with("longest", longest, "ms")
     .with_share(
         "messages delayed",
-        (stalled.waited, stalled.messages),
+        stalled.waited,
+        stalled.messages,
         "messages",
     )
     .with("delay at the median", wait, "ms")
