@@ -19,7 +19,10 @@ const PER_PAGE: usize = 6;
 /// Later blocks are not drawn: they repeat the rounds of the first ones.
 const MAX_BLOCKS: usize = 24;
 const ROW_HEIGHT: f64 = 14.0;
-const LEFT: f64 = 92.0;
+/// Between a name and the axis.
+const NAME_MARGIN: f64 = 10.0;
+/// Maximum width of a name.
+const MAX_NAME_WIDTH: f64 = 150.0;
 /// What is measured, each with a colour.
 const KINDS: [&str; 4] = [
     "messages",
@@ -156,10 +159,12 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
     #[expect(clippy::cast_precision_loss, reason = "seconds of a block")]
     let seconds = |wall: Wall| (wall.unix_nanos() - block_start) as f64 / 1e9;
     let duration = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
+    let widths = names.iter().map(|name| name_width(name));
+    let left = widths.fold(0.0, f64::max).min(MAX_NAME_WIDTH) + NAME_MARGIN;
     let area = Rect::new(
-        frame.x + LEFT,
+        frame.x + left,
         frame.y + 22.0,
-        frame.width - LEFT,
+        frame.width - left,
         ROW_HEIGHT * count(names.len()),
     );
     let plot = Plot {
@@ -177,9 +182,7 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
     let mut marks = vec![Mark::Text(heading.semibold())];
     plot.x_axis(&mut marks, "seconds");
     for (row, name) in names.iter().enumerate() {
-        let name = shorten_among(name, names, |short| {
-            text_width(short, Style::TICK, Weight::Regular) <= LEFT - 10.0
-        });
+        let name = shorten_among(name, names, |short| name_width(short) <= MAX_NAME_WIDTH);
         let at = Point::new(area.x - 6.0, area.y + ROW_HEIGHT * (count(row) + 0.5) + 3.5);
         marks.push(Mark::Text(Text::new(at, Anchor::End, Style::TICK, name)));
     }
@@ -199,4 +202,8 @@ fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Ma
         }
     }
     marks
+}
+
+fn name_width(name: &str) -> f64 {
+    text_width(name, Style::TICK, Weight::Regular)
 }
