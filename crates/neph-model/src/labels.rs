@@ -32,10 +32,10 @@ pub enum LabelError {
         "'{0}' is no label: write KEY=VALUE. A key has 1 to 63 lower-case letters, digits and underscores, a letter \
          first. A value has 1 to 63 letters, digits and any of . _ - / :"
     )]
-    Wrong(String),
+    NoKeyAndValue(String),
     /// A key that exists already.
     #[error("label '{0}' is given twice: give it once")]
-    DuplicateFilter(String),
+    DuplicateKey(String),
     /// More labels than allowed.
     #[error("{0} labels: an agent has at most {MAX_LABELS}")]
     TooMany(usize),
@@ -62,7 +62,7 @@ impl FromStr for Label {
                 key: key.to_owned(),
                 value: value.to_owned(),
             }),
-            _ => Err(LabelError::Wrong(
+            _ => Err(LabelError::NoKeyAndValue(
                 text.chars().take(2 * MAX_LABEL_CHARS).collect(),
             )),
         }
@@ -78,7 +78,7 @@ impl Labels {
         let mut labels = BTreeMap::new();
         for Label { key, value } in all {
             if labels.insert(key.clone(), value).is_some() {
-                return Err(LabelError::DuplicateFilter(key));
+                return Err(LabelError::DuplicateKey(key));
             }
         }
         Self::bounded(labels)
@@ -113,7 +113,7 @@ impl TryFrom<BTreeMap<String, String>> for Labels {
             .find(|(key, value)| !is_key(key) || !is_value(value));
         if let Some((key, value)) = wrong {
             let text = format!("{key}={value}");
-            return Err(LabelError::Wrong(
+            return Err(LabelError::NoKeyAndValue(
                 text.chars().take(2 * MAX_LABEL_CHARS).collect(),
             ));
         }
@@ -177,7 +177,7 @@ mod tests {
         let twice = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
         assert_eq!(
             Labels::new(twice),
-            Err(LabelError::DuplicateFilter("a".to_owned()))
+            Err(LabelError::DuplicateKey("a".to_owned()))
         );
     }
 }
