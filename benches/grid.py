@@ -11,13 +11,13 @@ before the line, and the two that define it were late by nothing. A cost that ev
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A sender is said to keep its rate if it achieves it within this.
+# Largest relative error of an achieved rate that counts as kept.
 TOLERANCE = 0.005
 
 
 @dataclass(frozen=True)
 class Lateness:
-    """What one run's send times say."""
+    """Achieved rate and lateness of the messages of one run."""
 
     # Messages a second, achieved.
     rate: float
@@ -33,23 +33,23 @@ def lateness(stamps_ns: Sequence[int], interval_ns: float) -> Lateness:
     rate = last * 1e9 / (stamps_ns[-1] - stamps_ns[0])
     if abs(rate * interval_ns / 1e9 - 1) > TOLERANCE:
         return Lateness(rate, 0.0, [])
-    residuals = [stamp - stamps_ns[0] - at * interval_ns for at, stamp in enumerate(stamps_ns)]
-    left, right = _edge(residuals, last / 2)
+    residuals = [stamp - stamps_ns[0] - index * interval_ns for index, stamp in enumerate(stamps_ns)]
+    left, right = _lower_hull_edge(residuals, last / 2)
     per_message = (residuals[right] - residuals[left]) / (right - left)
     values = [
-        residual - residuals[left] - per_message * (at - left)
-        for at, residual in enumerate(residuals)
+        residual - residuals[left] - per_message * (index - left)
+        for index, residual in enumerate(residuals)
     ]
     return Lateness(rate, per_message / interval_ns * 1e6, values)
 
 
-def _edge(ys: Sequence[float], middle: float) -> tuple[int, int]:
+def _lower_hull_edge(ys: Sequence[float], middle: float) -> tuple[int, int]:
     """The edge of the lower convex hull of (index, y) that spans `middle`."""
     hull: list[int] = []
-    for at, y in enumerate(ys):
-        while len(hull) >= 2 and _lies_above(hull[-2], hull[-1], at, ys):
+    for index, y in enumerate(ys):
+        while len(hull) >= 2 and _lies_above(hull[-2], hull[-1], index, ys):
             hull.pop()
-        hull.append(at)
+        hull.append(index)
     for left, right in zip(hull, hull[1:], strict=False):
         if left <= middle <= right:
             return left, right

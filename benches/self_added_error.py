@@ -41,13 +41,13 @@ class Result:
     truth: list[float] = field(default_factory=list)
     # Reported minus true, for each matched message.
     errors: list[float] = field(default_factory=list)
-    # Reported minus true quantile, for each round, where there is no more.
+    # Reported minus true quantile of each round, if the tool reports only quantiles.
     differences: dict[float, list[float]] = field(default_factory=dict)
     # Median error of each round: whether the rounds agree.
     medians: list[float] = field(default_factory=list)
 
     def error(self, p: float) -> float | None:
-        """The error's p-quantile; where only quantiles are told, the rounds' median difference."""
+        """The error's p-quantile; if the tool reports only quantiles, the median difference of the rounds."""
         if self.errors:
             return quantile(self.errors, p)
         rounds = self.differences.get(p)
@@ -57,42 +57,43 @@ class Result:
 Results = dict[tuple[str, str], Result]
 
 
-def add(results: Results, tool: Asker, series: Series, found: list[Exchange]) -> None:
-    """Takes one run's figure into the results."""
+def add_run(results: Results, tool: Asker, series: Series, captured_exchanges: list[Exchange]) -> None:
+    """Adds the figure of one run to the results."""
     if series.matching is not Matching.QUANTILES and not series.messages:
         return
-    fresh = Result(tool.name, tool.peer, series.figure, series.matching.value)
+    new_result = Result(tool.name, tool.peer, series.figure, series.matching.value)
     if series.matching is Matching.QUANTILES:
-        truth = [series.truth_ns(exchange) for exchange in found]
+        truth = [series.truth_ns(exchange) for exchange in captured_exchanges]
         differences = {p: series.quantiles[p] - quantile(truth, p) for p in QUANTILES}
-        result = results.setdefault((tool.name, series.figure), fresh)
+        result = results.setdefault((tool.name, series.figure), new_result)
         for p, difference in differences.items():
             result.differences.setdefault(p, []).append(difference)
         result.truth += truth
         result.medians.append(differences[0.5])
         return
-    matched = match(series, found)
+    matched = match(series, captured_exchanges)
     errors = [pair.reported - pair.truth for pair in matched]
-    result = results.setdefault((tool.name, series.figure), fresh)
+    result = results.setdefault((tool.name, series.figure), new_result)
     result.errors += errors
     result.medians.append(quantile(errors, 0.5))
     result.reported += [pair.reported for pair in matched]
     result.truth += [pair.truth for pair in matched]
 
 
-def measure(pair: Pair, tool: Asker, typed: argparse.Namespace, results: Results) -> None:
+def measure(pair: Pair, tool: Asker, arguments: argparse.Namespace, results: Results) -> None:
     """One run of one tool."""
     with tempfile.TemporaryDirectory() as name, Capture(pair.client) as capture:
         folder = Path(name)
-        task = Task(typed.count, typed.interval, folder)
-        ran = run(pair.client, tool.command(task), folder, 30)
+        task = Task(arguments.count, arguments.interval, folder)
+        finished = run(pair.client, tool.command(task), folder, 30)
         time.sleep(0.05)
-        found = exchanges(capture.packets())
-        if ran.status != 0:
-            raise RuntimeError(f"{tool.name} ended with {ran.status}: {ran.errors[-300:]}")
-        for series in tool.read(ran.output, folder):
-            lone = not series.new_connection and series.matching is not Matching.BY_WALL_CLOCK
-            add(results, tool, series, busiest_flow(found) if lone else found)
+        captured_exchanges = exchanges(capture.packets())
+        if finished.status != 0:
+            raise RuntimeError(f"{tool.name} ended with {finished.status}: {finished.errors[-300:]}")
+        for series in tool.read(finished.output, folder):
+            is_single_flow = not series.new_connection and series.matching is not Matching.BY_WALL_CLOCK
+            exchanges_of_tool = busiest_flow(captured_exchanges) if is_single_flow else captured_exchanges
+            add_run(results, tool, series, exchanges_of_tool)
 
 
 def servers(pair: Pair, neph: str) -> ExitStack:
@@ -116,11 +117,11 @@ def markdown(results: Results) -> str:
     heading += ["against neph", "matched"]
     rows = []
     for result in sorted(results.values(), key=lambda each: (each.peer, each.figure, each.tool)):
-        own = results.get((result.peer, result.figure))
+        neph_result = results.get((result.peer, result.figure))
         ratio = "-"
-        mine, theirs = own.error(0.5) if own else None, result.error(0.5)
-        if own is not result and mine and theirs is not None and mine > 0:
-            ratio = f"{theirs / mine:.1f}x"
+        neph_error, tool_error = neph_result.error(0.5) if neph_result else None, result.error(0.5)
+        if neph_result is not result and neph_error and tool_error is not None and neph_error > 0:
+            ratio = f"{tool_error / neph_error:.1f}x"
         spread = f"{signed_micros(min(result.medians))} to {signed_micros(max(result.medians))}"
         rows.append(
             [
@@ -133,7 +134,7 @@ def markdown(results: Results) -> str:
     return table(heading, rows)
 
 
-def as_json(results: Results, told: dict[str, str | int | float]) -> str:
+def as_json(results: Results, environment_facts: dict[str, str | int | float]) -> str:
     """Everything a later comparison needs, nanoseconds."""
     rows = []
     for result in results.values():
@@ -145,11 +146,11 @@ def as_json(results: Results, told: dict[str, str | int | float]) -> str:
                 "error_ns": {str(p): result.error(p) for p in QUANTILES},
             }
         )
-    return json.dumps({"environment": told, "results": rows}, indent=2)
+    return json.dumps({"environment": environment_facts, "results": rows}, indent=2)
 
 
-def options() -> argparse.Namespace:
-    """What was typed."""
+def parse_arguments() -> argparse.Namespace:
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--neph", default="target/release/neph", help="the program to measure")
     parser.add_argument("--oha", default="oha", help="where oha is, if not in PATH")
@@ -164,31 +165,31 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     """Rounds over all tools, each in a new random order."""
-    typed = options()
-    seed = random.randrange(1 << 32) if typed.seed is None else typed.seed
+    arguments = parse_arguments()
+    seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     order = random.Random(seed)
-    tools = [tool for tool in askers(typed.neph, typed.oha) if shutil.which(tool.program)]
-    if typed.only:
-        tools = [tool for tool in tools if typed.only in tool.name]
+    tools = [tool for tool in askers(arguments.neph, arguments.oha) if shutil.which(tool.program)]
+    if arguments.only:
+        tools = [tool for tool in tools if arguments.only in tool.name]
     results: Results = {}
     failures: list[str] = []
     environment = Environment.begin()
-    with veth_pair() as pair, servers(pair, typed.neph):
-        for _ in range(typed.rounds):
+    with veth_pair() as pair, servers(pair, arguments.neph):
+        for _ in range(arguments.rounds):
             order.shuffle(tools)
             for tool in tools:
                 try:
-                    measure(pair, tool, typed, results)
+                    measure(pair, tool, arguments, results)
                 except (RuntimeError, ValueError) as error:
                     failures.append(f"{tool.name}: {error}")
-    told = {**environment.tell(), "rounds": typed.rounds, "interval, ms": typed.interval}
-    told["seed"] = seed
+    environment_facts = {**environment.tell(), "rounds": arguments.rounds, "interval, ms": arguments.interval}
+    environment_facts["seed"] = seed
     print(markdown(results))
-    print(f"\nMicroseconds. {sentence(told)}")
+    print(f"\nMicroseconds. {sentence(environment_facts)}")
     for failure in failures:
         print(f"left out: {failure}", file=sys.stderr)
-    if typed.json:
-        typed.json.write_text(as_json(results, told))
+    if arguments.json:
+        arguments.json.write_text(as_json(results, environment_facts))
     return 1 if failures else 0
 
 

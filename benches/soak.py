@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from attacks import ATTACKS, PORT, Place
+from attacks import ATTACKS, PORT, AttackTarget
 from figures import table
 from namespaces import entered
 
@@ -95,15 +95,15 @@ def star(attackers: int) -> Iterator[None]:
 def attack(number: int, seconds: float) -> None:
     """A process of its own: one attack in its namespace, until the time is over."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    place = Place(
-        hub=f"10.98.{number}.1",
-        hub6=f"2001:db8:{number:x}::1",
-        own=f"10.98.{number}.2",
-        prefix6=f"2001:db8:{number:x}::",
-        until=time.monotonic() + seconds,
+    target = AttackTarget(
+        reflector_v4=f"10.98.{number}.1",
+        reflector_v6=f"2001:db8:{number:x}::1",
+        attacker_v4=f"10.98.{number}.2",
+        attacker_prefix=f"2001:db8:{number:x}::",
+        deadline=time.monotonic() + seconds,
     )
     with entered(attacker(number)):
-        ATTACKS[(number - 1) % len(ATTACKS)](place)
+        ATTACKS[(number - 1) % len(ATTACKS)](target)
 
 
 def measure(neph: Path, scheme: str, seconds: float) -> subprocess.Popen[str]:

@@ -9,15 +9,15 @@ use neph_wire::frame::{HELLO_LEN, Hello, HelloReply, next_frame};
 const CAP: u32 = 2048;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut repeats = Vec::new();
+    let mut reencoded = Vec::new();
     if let Ok(hello) = Hello::decode(bytes) {
-        hello.encode(&mut repeats);
-        assert_eq!(repeats, bytes[..HELLO_LEN]);
+        hello.encode(&mut reencoded);
+        assert_eq!(reencoded, bytes[..HELLO_LEN]);
     }
-    repeats.clear();
+    reencoded.clear();
     if let Ok(reply) = HelloReply::decode(bytes) {
-        reply.encode(&mut repeats);
-        assert_eq!(repeats, bytes[..HELLO_LEN]);
+        reply.encode(&mut reencoded);
+        assert_eq!(reencoded, bytes[..HELLO_LEN]);
     }
     let mut rest = bytes;
     while let Ok(Some((consumed, payload))) = next_frame(rest, CAP) {
@@ -29,14 +29,14 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check_message(bytes: &[u8]) {
-    let mut repeats = Vec::new();
+    let mut reencoded = Vec::new();
     if let Ok(request) = Request::decode(bytes) {
-        request.encode_into(REQUEST_MIN, &mut repeats);
-        assert_eq!(repeats, bytes[..REQUEST_MIN]);
+        request.encode_into(REQUEST_MIN, &mut reencoded);
+        assert_eq!(reencoded, bytes[..REQUEST_MIN]);
     }
-    repeats.clear();
+    reencoded.clear();
     if let Ok(reply) = Reply::decode(bytes) {
-        reply.encode_into(REPLY_MIN, &mut repeats);
-        assert_eq!(repeats, bytes[..REPLY_MIN]);
+        reply.encode_into(REPLY_MIN, &mut reencoded);
+        assert_eq!(reencoded, bytes[..REPLY_MIN]);
     }
 }

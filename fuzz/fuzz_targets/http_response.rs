@@ -20,9 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(text) = head.headers().only(HEADER)
         && let Ok(marks) = PeerMarks::decode_hex(text)
     {
-        let mut repeats = Vec::new();
-        marks.encode_hex(&mut repeats);
-        assert!(repeats.eq_ignore_ascii_case(text));
+        let mut reencoded = Vec::new();
+        marks.encode_hex(&mut reencoded);
+        assert!(reencoded.eq_ignore_ascii_case(text));
     }
     let Ok(mut reader) = BodyReader::new(head.body("GET"), 1 << 16) else { return };
     let (mut rest, mut count) = (&bytes[head.len()..], 0u64);

@@ -15,13 +15,13 @@ use neph_wire::dissect::{Dissected, dissect};
 mod counted;
 
 /// Bytes of memory for a byte of capture.
-const EACH: usize = 64;
+const MAX_BYTES_PER_CAPTURE_BYTE: usize = 64;
 /// The reader's window, the packets that are fetched together, those that may pass twice.
-const FROM_THE_BEGINNING: usize = 1 << 19;
+const BASE_BYTES: usize = 1 << 19;
 
-struct Nobody;
+struct NullListener;
 
-impl Listener for Nobody {}
+impl Listener for NullListener {}
 
 /// Each packet of a capture, from so many hosts.
 fn packets(file: &[u8], hosts: u32, mut take: impl FnMut(i64, u32, &Dissected<'_>)) {
@@ -43,27 +43,27 @@ fn packets(file: &[u8], hosts: u32, mut take: impl FnMut(i64, u32, &Dissected<'_
 fuzz_target!(|bytes: &[u8]| {
     let Some((&hosts, file)) = bytes.split_first() else { return };
     let hosts = u32::from(hosts & 31) + 1;
-    let allowed = file.len() * hosts as usize * EACH + FROM_THE_BEGINNING;
+    let allowed = file.len() * hosts as usize * MAX_BYTES_PER_CAPTURE_BYTE + BASE_BYTES;
     let limits = Limits::default();
     let (most, ()) = counted::most_of(|| {
-        let (mut table, mut twice) = (Table::new(limits), DuplicateFilter::default());
+        let (mut table, mut duplicate_filter) = (Table::new(limits), DuplicateFilter::default());
         let mut exchanges = Exchanges::new(limits.max_flows, limits.idle_timeout);
         packets(file, hosts, |at, interface, packet| {
             let at = Wall::from_unix_nanos(at);
-            if !twice.is_copy(at, interface, packet) && !exchanges.add_packet_with(at, packet, |_| {}) {
-                table.add_packet(at, packet, &mut Nobody);
+            if !duplicate_filter.is_copy(at, interface, packet) && !exchanges.add_packet_with(at, packet, |_| {}) {
+                table.add_packet(at, packet, &mut NullListener);
             }
         });
-        table.end(&mut Nobody);
+        table.end(&mut NullListener);
         exchanges.end(|_| {});
     });
     assert!(most <= allowed, "{most} bytes of memory for {} of capture", file.len() * hosts as usize);
     // Both captures count.
     let (most, ()) = counted::most_of(|| {
-        let mut meeting = CaptureMatcher::default();
-        packets(file, hosts, |at, _, packet| meeting.add_first(at, packet));
-        packets(file, hosts, |at, _, packet| meeting.add_second(at, packet));
-        drop(meeting.end());
+        let mut matcher = CaptureMatcher::default();
+        packets(file, hosts, |at, _, packet| matcher.add_first(at, packet));
+        packets(file, hosts, |at, _, packet| matcher.add_second(at, packet));
+        drop(matcher.end());
     });
     assert!(most <= 2 * allowed, "{most} bytes of memory for two of {}", file.len() * hosts as usize);
 });

@@ -49,9 +49,9 @@ fn read(bytes: &[u8], piece: usize) -> Read {
 fn read_headers(headers: &Headers) {
     let one = |name| headers.get(name).unwrap_or_default();
     for way in Transport::parse_all(one("Transport")) {
-        let repeats = Transport::parse_all(&way.to_string());
+        let reparsed = Transport::parse_all(&way.to_string());
         // A text with a comma or a semicolon in it is cut there; there is none after the first reading.
-        assert_eq!(repeats, [way]);
+        assert_eq!(reparsed, [way]);
     }
     for info in RtpInfo::parse_all(one("RTP-Info")) {
         assert_eq!(RtpInfo::parse_all(&info.to_string()), [info]);
@@ -65,9 +65,9 @@ fn read_headers(headers: &Headers) {
 fn survives(text: &str) {
     let sdp = Sdp::parse(text);
     assert!(sdp.media.len() <= 32);
-    let repeats = Sdp::parse(&sdp.to_string());
-    assert_eq!(repeats.media.len(), sdp.media.len());
-    assert_eq!(repeats.control, sdp.control);
+    let reparsed = Sdp::parse(&sdp.to_string());
+    assert_eq!(reparsed.media.len(), sdp.media.len());
+    assert_eq!(reparsed.control, sdp.control);
     if let Ok(url) = text.parse::<Url>() {
         assert_eq!(url.to_string().parse(), Ok(url.clone()));
         Url::control(text, &url.path);

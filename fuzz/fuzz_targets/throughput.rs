@@ -20,28 +20,29 @@ fuzz_target!(|bytes: &[u8]| {
     {
         assert_eq!(preamble.encode(), bytes[..Preamble::LEN]);
     }
-    let whole = read::<ClientMessage>(bytes, bytes.len().max(1));
-    assert_eq!(whole, read(bytes, 1));
-    for message in whole {
-        if let ClientMessage::Ask(ask) = &message
-            && ask.check().is_ok()
+    let messages = decode_messages::<ClientMessage>(bytes, bytes.len().max(1));
+    assert_eq!(messages, decode_messages(bytes, 1));
+    for message in messages {
+        if let ClientMessage::Ask(test_request) = &message
+            && test_request.check().is_ok()
         {
-            assert!((1..=128).contains(&ask.all_streams()));
+            assert!((1..=128).contains(&test_request.all_streams()));
         }
-        if let ClientMessage::AskRr(ask) = &message
-            && ask.check().is_ok()
+        if let ClientMessage::AskRr(test_request) = &message
+            && test_request.check().is_ok()
         {
-            assert!(ask.carried_streams() <= 64 && ask.request_bytes.max(ask.reply_bytes) <= 1 << 20);
+            let largest = test_request.request_bytes.max(test_request.reply_bytes);
+            assert!(test_request.carried_streams() <= 64 && largest <= 1 << 20);
         }
-        survives(&message);
+        assert_round_trip(&message);
     }
-    let whole = read::<ServerMessage>(bytes, bytes.len().max(1));
-    assert_eq!(whole, read(bytes, 7));
-    whole.iter().for_each(survives);
+    let messages = decode_messages::<ServerMessage>(bytes, bytes.len().max(1));
+    assert_eq!(messages, decode_messages(bytes, 7));
+    messages.iter().for_each(assert_round_trip);
 });
 
 /// The messages of these bytes until the first that is none, in pieces of this size.
-fn read<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
+fn decode_messages<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
     let (mut lines, mut messages) = (Lines::default(), Vec::new());
     for piece in bytes.chunks(piece) {
         lines.push(piece);
@@ -57,9 +58,9 @@ fn read<M: DeserializeOwned>(bytes: &[u8], piece: usize) -> Vec<M> {
 }
 
 /// Written as a line it is the same message, and fits.
-fn survives<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: &M) {
+fn assert_round_trip<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(message: &M) {
     let line = encode_line(message);
     assert!(line.len() <= MAX_LINE_BYTES);
-    let repeats = read::<M>(&line, 3);
-    assert_eq!(repeats.iter().collect::<Vec<_>>(), [message]);
+    let decoded = decode_messages::<M>(&line, 3);
+    assert_eq!(decoded.iter().collect::<Vec<_>>(), [message]);
 }

@@ -62,9 +62,9 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(pieces.0.iter().map(Vec::len).sum::<usize>() <= rest.len());
     skip_messages(role, rest, piece);
     if let Ok(Some(header)) = parse_header(rest) {
-        let mut repeats = Vec::new();
+        let mut reencoded = Vec::new();
         let len = usize::try_from(header.len).expect("64 bits");
-        encode_header(&mut repeats, header.opcode, header.fin, header.mask, len);
-        assert_eq!(repeats, rest[..header.header_len]);
+        encode_header(&mut reencoded, header.opcode, header.fin, header.mask, len);
+        assert_eq!(reencoded, rest[..header.header_len]);
     }
 });

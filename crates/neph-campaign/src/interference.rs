@@ -84,7 +84,7 @@ pub enum DesignError {
     TooManyPairs(usize),
     /// More bytes than allowed.
     #[error(
-        "{runs} transfers of {duration} at {rate} are up to {bytes}, more than the {most} that are allowed: \
+        "{runs} transfers of {duration} at {rate} are up to {bytes}, more than the {limit} that are allowed: \
          allow more, or ask for fewer blocks, shorter transfers or a lower rate"
     )]
     TooManyBytes {
@@ -97,7 +97,7 @@ pub enum DesignError {
         /// Together.
         bytes: ByteSize,
         /// What is allowed.
-        most: ByteSize,
+        limit: ByteSize,
     },
     /// The text of the plan is no TOML.
     #[error("the plan cannot be taken as TOML: {0}")]
@@ -113,7 +113,7 @@ pub fn circuit_name(circuit: &PlannedCircuit) -> String {
 ///
 /// # Errors
 /// Nothing can be measured, or more than is allowed.
-pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, DesignError> {
+pub fn create_design(plan: &Plan, request: &DesignRequest) -> Result<Design, DesignError> {
     if plan.agents.is_empty() {
         return Err(DesignError::NoAgents);
     }
@@ -140,7 +140,7 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, DesignErro
     let blocks = request
         .blocks
         .unwrap_or_else(|| u32::try_from(min_blocks).unwrap_or(u32::MAX));
-    let bytes = total_bytes(request, TransferCount::of(&pairs, blocks))?;
+    let bytes = total_bytes(request, TransferCount::new(&pairs, blocks))?;
     let mut design = Design {
         circuits: planned_circuits,
         pairs,
@@ -158,7 +158,7 @@ pub fn design(plan: &Plan, request: &DesignRequest) -> Result<Design, DesignErro
 struct TransferCount(u64);
 
 impl TransferCount {
-    fn of(pairs: &[(usize, usize)], blocks: u32) -> Self {
+    fn new(pairs: &[(usize, usize)], blocks: u32) -> Self {
         let measured_circuits: BTreeSet<usize> = pairs
             .iter()
             .flat_map(|(first, second)| [*first, *second])
@@ -182,7 +182,7 @@ fn total_bytes(
             duration: request.duration.exact(),
             rate: request.rate.exact(),
             bytes: ByteSize(bytes),
-            most: request.bytes,
+            limit: request.bytes,
         });
     }
     Ok(ByteSize(bytes))

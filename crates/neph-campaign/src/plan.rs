@@ -36,7 +36,7 @@ pub use shared::{PlannedCircuit, SharedResource};
 pub use trust::TrustedCertificates;
 
 pub(crate) use interpret::plan as interpret;
-pub(crate) use model::hash_of;
+pub(crate) use model::sha256_hex;
 pub(crate) use parameter::{target, target_fault};
 pub(crate) use plot::{BOX_PERCENTILES, blocks as plot_blocks, check as check_plot};
 pub(crate) use sections::{

@@ -68,7 +68,8 @@ pub fn due_reductions(
     ) {
         return Ok(Vec::new());
     }
-    let is_over = |limit: Option<Span>, ended: Wall| limit.is_some_and(|span| ended + span <= now);
+    let has_expired =
+        |limit: Option<Span>, ended: Wall| limit.is_some_and(|span| ended + span <= now);
     let mut due_reductions = Vec::new();
     for experiment in store.experiments(campaign.id)? {
         let Some(ended) = experiment
@@ -78,9 +79,9 @@ pub fn due_reductions(
             continue;
         };
         let kind = match store.reduction(experiment.id)? {
-            None if is_over(retention.messages, ended) => ReductionKind::Messages,
+            None if has_expired(retention.messages, ended) => ReductionKind::Messages,
             Some(reduction)
-                if reduction.minutes_removed.is_none() && is_over(retention.minutes, ended) =>
+                if reduction.minutes_removed.is_none() && has_expired(retention.minutes, ended) =>
             {
                 ReductionKind::Minutes
             }
@@ -103,7 +104,7 @@ pub fn carry_out_reduction(
     let id = due.experiment.id;
     match due.kind {
         ReductionKind::Messages => {
-            let minutes = minutes_of(store, &due.experiment)?;
+            let minutes = compute_minutes(store, &due.experiment)?;
             store.reduce(id, &minutes, now)
         }
         ReductionKind::Minutes => store.remove_minutes(id, now),
@@ -160,7 +161,10 @@ impl MinuteTotals {
 ///
 /// # Errors
 /// The store refused.
-pub fn minutes_of(store: &dyn Store, experiment: &Experiment) -> Result<Vec<Minute>, StoreError> {
+pub fn compute_minutes(
+    store: &dyn Store,
+    experiment: &Experiment,
+) -> Result<Vec<Minute>, StoreError> {
     let mut totals = MinuteTotals::default();
     if experiment.fleet.is_none() {
         store.visit_messages(experiment.id, &mut |batch| {
@@ -198,7 +202,7 @@ impl MergedMinutes {
     ///
     /// # Errors
     /// The store refused.
-    pub fn of(store: &dyn Store, experiment: &Experiment) -> Result<Self, StoreError> {
+    pub fn load(store: &dyn Store, experiment: &Experiment) -> Result<Self, StoreError> {
         let mut merged = Self {
             is_fleet: experiment.fleet.is_some(),
             ..Self::default()
@@ -237,8 +241,8 @@ impl MergedMinutes {
             self.tally.without_response_time()
         };
         let count = self.times.n() + without_time;
-        let needs = quantile_needs(f64::from(permille) / 1000.0).ok()?;
-        if count < needs as u64 {
+        let min_count = quantile_needs(f64::from(permille) / 1000.0).ok()?;
+        if count < min_count as u64 {
             return None;
         }
         let rank = (u128::from(count) * u128::from(permille)).div_ceil(1000);

@@ -26,7 +26,7 @@ use crate::clock::Clock;
 use crate::estimate::{estimate, time_of};
 use crate::expand::scenarios;
 use crate::observer::{CampaignEvent, Observer};
-use crate::plan::{Plan, hash_of};
+use crate::plan::{Plan, sha256_hex};
 pub use seasons::next_season;
 
 /// A campaign could not go on.
@@ -137,7 +137,7 @@ pub fn start(
         plan_hash: plan.hash(),
         plan_path: plan.path.clone(),
         topology_text: topology.map(str::to_owned),
-        topology_hash: topology.map(hash_of),
+        topology_hash: topology.map(sha256_hex),
         seed: plan.seed.unwrap_or_else(|| seed_from(id)),
         order: order.unwrap_or(plan.order),
         blocks: plan.blocks,

@@ -29,7 +29,7 @@ pub fn parse(text: &str) -> Result<Stress, Fault> {
                 "write \"none\", sites and shares such as \"vm1 80%, vm2 25%\", or traffic such as \
                  \"vm2 flow 10.0.0.1:8080 max\" or \"vm2 stream 10.0.0.1:8080 1450kbit/s\""
             }
-            NoLoad::DuplicateSite(_) => "write one share or rate for it",
+            NoLoad::DuplicateLoad(_) => "write one share or rate for it",
         };
         Fault::new(error.to_string(), remedy)
     })

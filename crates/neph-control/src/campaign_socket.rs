@@ -51,7 +51,7 @@ pub enum ControllerPlace {
 pub enum CampaignSocketError {
     /// No controller listens at this path.
     #[error("no controller runs with the folder {path} ({source}); start one with neph control serve --control {path}", path = .path.display())]
-    None {
+    NoController {
         /// Its folder.
         path: PathBuf,
         /// The cause.
@@ -59,13 +59,13 @@ pub enum CampaignSocketError {
     },
     /// Its port cannot be reached, or it rejects this certificate.
     #[error(transparent)]
-    Port(#[from] OperatorError),
+    OperatorPort(#[from] OperatorError),
     /// It refused the request.
     #[error("{0}")]
     Refused(String),
     /// It has another version, or failed.
     #[error("the controller {0} does not answer; is it of this version of neph?")]
-    Silent(String),
+    NoAnswer(String),
 }
 
 /// A request to the controller over its socket.

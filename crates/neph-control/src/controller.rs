@@ -28,7 +28,7 @@ pub enum ControllerError {
     #[error(
         "a controller runs in {0} already; end it first, or name another folder with --control"
     )]
-    Runs(String),
+    AlreadyRunning(String),
     /// A disk operation failed.
     #[error(transparent)]
     Disk(#[from] DiskError),
@@ -76,7 +76,8 @@ impl Controller {
         }
         let registry = Arc::new(Registry::open(folder)?);
         let lock = FolderLock::take(folder)?;
-        let lock = lock.ok_or_else(|| ControllerError::Runs(folder.display().to_string()))?;
+        let lock =
+            lock.ok_or_else(|| ControllerError::AlreadyRunning(folder.display().to_string()))?;
         let hub = Arc::new(Hub::default());
         let bridge = nats.map(|servers| {
             let tls = registry

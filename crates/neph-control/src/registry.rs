@@ -206,11 +206,11 @@ impl Registry {
     ) -> Result<(Holder, String), RegistryError> {
         let path = self.invitation_path(&requested.secret);
         let open: Option<OpenInvitation> = read_json(&path).ok().flatten();
-        let open = open.ok_or(RegistryError::Void)?;
+        let open = open.ok_or(RegistryError::InvalidInvitation)?;
         // Of two concurrent requests only one can remove it.
-        fs::remove_file(&path).map_err(|_| RegistryError::Void)?;
+        fs::remove_file(&path).map_err(|_| RegistryError::InvalidInvitation)?;
         if now > open.expires {
-            return Err(RegistryError::Void);
+            return Err(RegistryError::InvalidInvitation);
         }
         let OpenInvitation { name, role, .. } = open;
         let holder = Holder { role, name };
@@ -345,7 +345,7 @@ impl Registry {
             let _ = fs::remove_file(self.certificate_path(holder.role, &enrolled.fingerprint));
         }
         fs::remove_file(&path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => RegistryError::Nobody {
+            ErrorKind::NotFound => RegistryError::NotEnrolled {
                 role: holder.role,
                 name: holder.name,
                 folder: self.folder.clone(),

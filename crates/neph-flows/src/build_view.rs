@@ -194,7 +194,7 @@ fn set_stay_curves(
         |kind: ChangeKind| stay_curve(&collect_stays(kind), (time_grid.bin, stay_horizon));
     let points_of = |kind: ChangeKind| curve_of(kind).map(|stay_curve| stay_curve.curve);
     view.between = points_of(ChangeKind::Each);
-    let class_curve = curve_of(ChangeKind::OfClass);
+    let class_curve = curve_of(ChangeKind::ClassChange);
     view.leave_share = class_curve
         .as_ref()
         .and_then(|stay_curve| stay_curve.leave_share);

@@ -26,7 +26,7 @@ pub(crate) enum ChangeKind {
     /// All.
     Each,
     /// Changes from one class to another.
-    OfClass,
+    ClassChange,
     /// Changes of the forward path only.
     Forward,
     /// Changes of the reverse path only.
@@ -37,7 +37,7 @@ impl ChangeKind {
     fn includes(self, classes: (Option<u16>, Option<u16>), direction: Option<Direction>) -> bool {
         match self {
             Self::Each => true,
-            Self::OfClass => classes.0 != classes.1,
+            Self::ClassChange => classes.0 != classes.1,
             Self::Forward => direction == Some(Direction::Forward),
             Self::Reverse => direction == Some(Direction::Reverse),
         }

@@ -74,9 +74,11 @@ impl Engine {
     pub fn open(config: EngineConfig, counters: Arc<LinkCounters>) -> Result<Self, EngineError> {
         let open = |end: &String| {
             let ring_blocks = config.resources.ring_blocks;
-            PacketRing::open(end, ring_blocks, RingMode::Wire).map_err(|source| EngineError::Ring {
-                link: config.link.clone(),
-                source,
+            PacketRing::open(end, ring_blocks, RingMode::Wire).map_err(|source| {
+                EngineError::LinkEnd {
+                    link: config.link.clone(),
+                    source,
+                }
             })
         };
         let rings = [open(&config.interfaces[0])?, open(&config.interfaces[1])?];
@@ -84,7 +86,7 @@ impl Engine {
             let truth_result = truth
                 .truth_thread
                 .open(&truth.path, &config.link, truth.every);
-            truth_result.map_err(|source| EngineError::Truth {
+            truth_result.map_err(|source| EngineError::TruthFile {
                 link: config.link.clone(),
                 path: truth.path.clone(),
                 source,
@@ -125,7 +127,7 @@ impl Engine {
             let (link, path) = (self.config.link.clone(), truth.path.clone());
             writer
                 .finish()
-                .map_err(|source| EngineError::Truth { link, path, source })?;
+                .map_err(|source| EngineError::TruthFile { link, path, source })?;
             let missed = self.counters.records_missed();
             if missed > 0 {
                 tracing::warn!(

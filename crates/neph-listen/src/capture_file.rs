@@ -160,8 +160,8 @@ mod tests {
         let bytes = file.bytes();
         assert_eq!(file.finish().ok(), Some(path.display().to_string()));
         assert_eq!(fs::metadata(&path).expect("it is there").len(), bytes);
-        let repeats = CaptureFile::create(&path).expect_err("it is there");
-        assert_eq!(repeats.kind(), ErrorKind::AlreadyExists);
+        let error = CaptureFile::create(&path).expect_err("it is there");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]

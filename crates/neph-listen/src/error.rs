@@ -7,7 +7,7 @@ use std::fmt;
 pub enum ListenError {
     /// The request is not possible.
     #[error("{0}")]
-    Wrong(String),
+    InvalidRequest(String),
     /// The system refused.
     #[error("{0}")]
     Refused(String),
@@ -21,7 +21,7 @@ pub enum ListenError {
 
 impl ListenError {
     pub(crate) fn wrong(sentence: impl fmt::Display) -> Self {
-        Self::Wrong(sentence.to_string())
+        Self::InvalidRequest(sentence.to_string())
     }
 
     pub(crate) fn refused(sentence: impl fmt::Display) -> Self {

@@ -32,7 +32,7 @@ pub enum LabelError {
         "'{0}' is no label: write KEY=VALUE. A key has 1 to 63 lower-case letters, digits and underscores, a letter \
          first. A value has 1 to 63 letters, digits and any of . _ - / :"
     )]
-    Wrong(String),
+    NoKeyAndValue(String),
     /// A key that exists already.
     #[error("label '{0}' is given twice: give it once")]
     DuplicateKey(String),
@@ -62,7 +62,7 @@ impl FromStr for Label {
                 key: key.to_owned(),
                 value: value.to_owned(),
             }),
-            _ => Err(LabelError::Wrong(
+            _ => Err(LabelError::NoKeyAndValue(
                 text.chars().take(2 * MAX_LABEL_CHARS).collect(),
             )),
         }
@@ -113,7 +113,7 @@ impl TryFrom<BTreeMap<String, String>> for Labels {
             .find(|(key, value)| !is_key(key) || !is_value(value));
         if let Some((key, value)) = wrong {
             let text = format!("{key}={value}");
-            return Err(LabelError::Wrong(
+            return Err(LabelError::NoKeyAndValue(
                 text.chars().take(2 * MAX_LABEL_CHARS).collect(),
             ));
         }

@@ -45,7 +45,7 @@ pub enum Forbidden {
     #[error(
         "{0} is in no network of targets.allow in the agent's policy file; add a network, and restart the agent"
     )]
-    Outside(IpAddr),
+    NotAllowed(IpAddr),
     /// It is in one that is denied.
     #[error(
         "{address} is in {network}, a network of targets.deny in the agent's policy file; remove the network, and restart the agent"
@@ -58,7 +58,7 @@ pub enum Forbidden {
     },
     /// It is an address of many hosts.
     #[error("{0} is an address of many hosts, which no policy allows")]
-    Many(IpAddr),
+    GroupAddress(IpAddr),
     /// The port is not allowed.
     #[error(
         "port {0} is not in targets.ports of the agent's policy file; add the port, and restart the agent"
@@ -75,14 +75,14 @@ impl AllowedTargets {
         let address = network::plain(to.ip());
         let is_broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
         if address.is_multicast() || is_broadcast {
-            return Err(Forbidden::Many(to.ip()));
+            return Err(Forbidden::GroupAddress(to.ip()));
         }
         if let Some(network) = self.deny.iter().find(|network| network.contains(address)) {
             let (address, network) = (to.ip(), *network);
             return Err(Forbidden::Denied { address, network });
         }
         if !self.allow.iter().any(|network| network.contains(address)) {
-            return Err(Forbidden::Outside(to.ip()));
+            return Err(Forbidden::NotAllowed(to.ip()));
         }
         let has_port = to.port() == 0 || self.ports.is_empty();
         if has_port || self.ports.iter().any(|ports| ports.contains(&to.port())) {

@@ -128,7 +128,7 @@ pub enum NoLoad {
     Text(String),
     /// One site has two entries for the same load.
     #[error("site '{0}' is named twice for the same load")]
-    DuplicateSite(String),
+    DuplicateLoad(String),
 }
 
 /// How numbers of a load are parsed: users may write them in more forms than they are stored.
@@ -157,7 +157,7 @@ impl LoadUnits {
             let load = self.parse_load(part);
             let load = load.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
             if loads.iter().any(|other| other.is_same(&load)) {
-                return Err(NoLoad::DuplicateSite(load.site));
+                return Err(NoLoad::DuplicateLoad(load.site));
             }
             loads.push(load);
         }

@@ -290,8 +290,8 @@ mod tests {
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
         let begun = now();
-        let printed = discover(&target, address, &options).expect("no namespace to enter");
-        assert_eq!((printed.http, printed.silence), (Some(404), None));
+        let discovery = discover(&target, address, &options).expect("no namespace to enter");
+        assert_eq!((discovery.http, discovery.silence), (Some(404), None));
         assert!(now() - begun < Span::from_secs(1), "{}", now() - begun);
         assert_eq!(server.join().expect("it ends"), [false, true]);
     }
@@ -307,13 +307,13 @@ mod tests {
             patience: Span::from_millis(100),
             site: None,
         };
-        let printed = || {
+        let accepted_and_closed = || {
             let target = Target::parse(&format!("http://{address}")).expect("a target");
-            let printed = discover(&target, address, &options).expect("no namespace to enter");
-            (printed.accepted, printed.closed)
+            let discovery = discover(&target, address, &options).expect("no namespace to enter");
+            (discovery.accepted, discovery.closed)
         };
-        assert_eq!(printed(), (true, false));
+        assert_eq!(accepted_and_closed(), (true, false));
         drop(listener);
-        assert_eq!(printed(), (false, true));
+        assert_eq!(accepted_and_closed(), (false, true));
     }
 }

@@ -80,32 +80,32 @@ impl Silence {
 
     fn of(&self, endpoint: &FleetEndpoint) -> String {
         let port = endpoint.address.port();
-        let remote = || port != PORT && self.printed(endpoint, PORT).reflector;
+        let remote = || port != PORT && self.discover_reflector(endpoint, PORT).reflector;
         if self.probe.is_segment() {
             return sentence(endpoint, self.found(false, &Discovery::default(), false));
         }
-        let printed = self.printed(endpoint, port);
+        let discovery = self.discover_reflector(endpoint, port);
         let is_free = if self.probe.is_datagram() {
             let knocked = knock(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
             knocked.is_ok_and(|knocked| knocked == PortProbeResult::Refused)
         } else {
-            printed.closed
+            discovery.closed
         };
-        sentence(endpoint, self.found(is_free, &printed, remote()))
+        sentence(endpoint, self.found(is_free, &discovery, remote()))
     }
 
-    const fn found(&self, is_free: bool, printed: &Discovery, remote: bool) -> EndpointState {
+    const fn found(&self, is_free: bool, discovery: &Discovery, remote: bool) -> EndpointState {
         EndpointState {
             probe: self.probe,
             has_key: self.has_key,
             is_free,
-            is_reflector: printed.reflector,
+            is_reflector: discovery.reflector,
             remote,
         }
     }
 
     /// The answer of a reflector over TCP at this port.
-    fn printed(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
+    fn discover_reflector(&self, endpoint: &FleetEndpoint, port: u16) -> Discovery {
         let mut address = endpoint.address;
         address.set_port(port);
         let options = DiscoveryOptions {
@@ -115,8 +115,8 @@ impl Silence {
             site: self.site.clone(),
         };
         let target = Target::parse(&format!("http://{address}"));
-        let printed = target.map(|target| discover(&target, address, &options));
-        printed.ok().and_then(Result::ok).unwrap_or_default()
+        let discovery = target.map(|target| discover(&target, address, &options));
+        discovery.ok().and_then(Result::ok).unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) fn new_ssid() -> u16 {
 
 /// Whether a reply with this identifier belongs to the session with that one. A reflector of RFC 8762 alone
 /// leaves the field zero (RFC 8972, 3).
-pub(crate) const fn is_of_session(replied: u16, requested: u16) -> bool {
+pub(crate) const fn matches_session(replied: u16, requested: u16) -> bool {
     replied == requested || replied == 0
 }
 
@@ -20,11 +20,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_of_another_session_is_not_ours_and_an_old_reflectors_is() {
-        assert!(is_of_session(7, 7) && is_of_session(0, 7));
-        assert!(!is_of_session(8, 7));
-        let made: Vec<u16> = (0..64).map(|_| new_ssid()).collect();
-        assert!(made.iter().all(|ssid| *ssid != 0));
-        assert!(made.iter().any(|ssid| *ssid != made[0]), "{made:?}");
+    fn replies_with_the_requested_ssid_or_zero_match() {
+        assert!(matches_session(7, 7) && matches_session(0, 7));
+        assert!(!matches_session(8, 7));
+        let ssids: Vec<u16> = (0..64).map(|_| new_ssid()).collect();
+        assert!(ssids.iter().all(|ssid| *ssid != 0));
+        assert!(ssids.iter().any(|ssid| *ssid != ssids[0]), "{ssids:?}");
     }
 }

@@ -166,13 +166,13 @@ mod tests {
     #[test]
     fn all_that_fall_below_their_young_bases_were_in_a_queue() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
-        let printed = beginning.was_queued((3 * S, 4 * S), &flows(stayed, 0), known);
-        assert_eq!(printed, None);
+        let queued = beginning.was_queued((3 * S, 4 * S), &flows(stayed, 0), known);
+        assert_eq!(queued, None);
         let fell = flows(stayed, -5 * MS);
-        let printed = beginning.was_queued((9 * S, 10 * S), &fell, known);
-        assert_eq!(printed, Some(3 * S));
-        let printed = beginning.was_queued((12 * S, 13 * S), &fell, known);
-        assert_eq!(printed, Some(10 * S), "it went on draining");
+        let queued = beginning.was_queued((9 * S, 10 * S), &fell, known);
+        assert_eq!(queued, Some(3 * S));
+        let queued = beginning.was_queued((12 * S, 13 * S), &fell, known);
+        assert_eq!(queued, Some(10 * S), "it went on draining");
     }
 
     #[test]

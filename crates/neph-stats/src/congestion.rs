@@ -254,8 +254,8 @@ impl Congestion {
                 self.steady_since(before, CommonShift::Calm)
             };
         }
-        let printed = self.steady_since(before, CommonShift::Steady(common));
-        self.lasting(at).unwrap_or(printed)
+        let shift = self.steady_since(before, CommonShift::Steady(common));
+        self.lasting(at).unwrap_or(shift)
     }
 
     fn unchanged(&self) -> CommonShift {
@@ -266,11 +266,11 @@ impl Congestion {
         }
     }
 
-    fn steady_since(&self, before: i64, printed: CommonShift) -> CommonShift {
+    fn steady_since(&self, before: i64, shift: CommonShift) -> CommonShift {
         if self.last.saturating_sub(before).abs() > self.tolerance / 2 {
             CommonShift::Moving
         } else {
-            printed
+            shift
         }
     }
 

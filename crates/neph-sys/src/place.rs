@@ -162,12 +162,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let placement = Placement::with_name("x").within(vec![folder.clone()]);
-        let printed = |quota: &str| {
+        let is_rationed_with = |quota: &str| {
             fs::write(folder.join("cpu.cfs_quota_us"), quota).expect("our own");
             placement.is_rationed()
         };
         assert!(!placement.is_rationed(), "a group of CPUs only");
-        assert_eq!((printed("-1\n"), printed("5000\n")), (false, true));
+        assert_eq!(
+            (is_rationed_with("-1\n"), is_rationed_with("5000\n")),
+            (false, true)
+        );
         fs::remove_dir_all(&folder).expect("our own");
     }
 }

@@ -94,7 +94,7 @@ impl From<FindError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         match error {
-            ReadError::Wrong(sentence) => Self::Usage(sentence),
+            ReadError::InvalidInput(sentence) => Self::Usage(sentence),
             ReadError::Failed(sentence) => Self::Refused(sentence),
         }
     }
@@ -103,7 +103,7 @@ impl From<ReadError> for Failure {
 impl From<ListenError> for Failure {
     fn from(error: ListenError) -> Self {
         match error {
-            ListenError::Wrong(sentence) => Self::Usage(sentence),
+            ListenError::InvalidRequest(sentence) => Self::Usage(sentence),
             ListenError::Refused(sentence) => Self::Refused(sentence),
             ListenError::Interrupted(sentence) => Self::Interrupted(sentence),
             ListenError::OutputClosed => Self::OutputClosed,

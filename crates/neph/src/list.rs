@@ -296,7 +296,7 @@ impl FlowNumbers {
     /// If the messages were reduced: the stored counts, and the median from the histograms per minute.
     fn from_minutes(store: &dyn Store, experiment: &Experiment) -> Result<Self, Failure> {
         let stored_tally = experiment.tally;
-        let histogram = MergedMinutes::of(store, experiment)?;
+        let histogram = MergedMinutes::load(store, experiment)?;
         let p50 = histogram.quantile(500).or(experiment.response_p50);
         Ok(Self {
             messages: stored_tally.messages,

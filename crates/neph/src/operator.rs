@@ -153,8 +153,8 @@ fn enrolment_failure(
 /// Why a controller cannot be used. Errors that the user can correct are usage errors.
 pub(crate) fn failure(error: CampaignSocketError) -> Failure {
     match error {
-        CampaignSocketError::Port(error) => Failure::usage(error),
-        error @ CampaignSocketError::None { .. } => Failure::usage(error),
+        CampaignSocketError::OperatorPort(error) => Failure::usage(error),
+        error @ CampaignSocketError::NoController { .. } => Failure::usage(error),
         other => Failure::refused(other),
     }
 }

@@ -126,7 +126,7 @@ impl Args {
     fn spec(&self) -> Result<RrSpec, Failure> {
         let kind = self.kind.kind();
         let check_size = |name: &str, requested: Option<ByteSize>, minimum: u32| {
-            let maximum = kind.most();
+            let maximum = kind.max_bytes();
             let Some(requested) = requested else {
                 return Ok(minimum);
             };
@@ -144,8 +144,8 @@ impl Args {
             kind,
             streams: self.streams,
             duration_ns: u64::try_from(self.duration.nanos()).unwrap_or(0),
-            request_bytes: check_size("--request", self.request, kind.least_request())?,
-            reply_bytes: check_size("--reply", self.reply, kind.least_reply())?,
+            request_bytes: check_size("--request", self.request, kind.min_request_bytes())?,
+            reply_bytes: check_size("--reply", self.reply, kind.min_reply_bytes())?,
             dscp: self.dscp,
         };
         if !(TestRequest::MIN_DURATION_NS..=TestRequest::MAX_DURATION_NS)

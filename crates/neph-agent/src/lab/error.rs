@@ -6,7 +6,7 @@ use crate::site_reflector::ReflectingError;
 
 /// A lab, or a reflector in it, could not be brought up.
 #[derive(Debug, thiserror::Error)]
-pub enum GroundError {
+pub enum LabSetupError {
     /// The lab.
     #[error(transparent)]
     Lab(#[from] LabError),

@@ -1,8 +1,8 @@
 //! The lab in which experiments are measured: its topologies, reflectors and loads.
 
 mod error;
-mod lab_ground;
+mod seasonal_lab;
 mod stressing;
 
-pub use error::GroundError;
-pub use lab_ground::{LabGround, LabPlan, SiteReflector};
+pub use error::LabSetupError;
+pub use seasonal_lab::{LabPlan, SeasonalLab, SiteReflector};

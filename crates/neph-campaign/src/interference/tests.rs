@@ -48,7 +48,7 @@ fn pair_names(design: &Design) -> Vec<[String; 2]> {
 /// each pair in one round, for any other part of the timetable.
 #[test]
 fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
-    let design = design(&mesh(), &REQUEST).expect("a design");
+    let design = create_design(&mesh(), &REQUEST).expect("a design");
     let pairs = pair_names(&design);
     let expected_pairs = [
         ["ams -> to bra", "lju -> to mil"],
@@ -111,7 +111,7 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
                 \"bra -> to mil\"]\n";
     let text = mesh().text + link;
     let plan = parse(&Source::new("m.toml", text.clone())).expect("a good plan");
-    let reduced_design = design(&plan, &REQUEST).expect("a design");
+    let reduced_design = create_design(&plan, &REQUEST).expect("a design");
     assert_eq!(
         pair_names(&reduced_design),
         [["bra -> to lju", "ams -> to mil"]]
@@ -127,19 +127,22 @@ fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
     );
     let plan =
         parse(&Source::new("m.toml", text.replace(link, &shared_by_all))).expect("a good plan");
-    assert_eq!(design(&plan, &REQUEST), Err(DesignError::NoPairs));
+    assert_eq!(create_design(&plan, &REQUEST), Err(DesignError::NoPairs));
 
     let two_blocks = DesignRequest {
         blocks: Some(2),
         bytes: ByteSize(2 * 12 * 62_500_000),
         ..REQUEST
     };
-    assert_eq!(design(&mesh(), &two_blocks).expect("it fits").blocks, 2);
+    assert_eq!(
+        create_design(&mesh(), &two_blocks).expect("it fits").blocks,
+        2
+    );
     let fewer_bytes = DesignRequest {
         bytes: ByteSize(two_blocks.bytes.0 - 1),
         ..two_blocks
     };
-    let error = design(&mesh(), &fewer_bytes)
+    let error = create_design(&mesh(), &fewer_bytes)
         .expect_err("too much")
         .to_string();
     assert!(

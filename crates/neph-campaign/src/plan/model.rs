@@ -89,11 +89,11 @@ pub struct Plan {
 impl Plan {
     /// SHA-256 of its text, 64 hex digits.
     pub fn hash(&self) -> String {
-        hash_of(&self.text)
+        sha256_hex(&self.text)
     }
 
     /// The rules by which an experiment of a scenario is evaluated while it runs.
-    pub fn alarms_of(&self, scenario: &Scenario) -> &[Rule<AlarmQuantity>] {
+    pub fn alarm_rules(&self, scenario: &Scenario) -> &[Rule<AlarmQuantity>] {
         let mut endpoints = self.endpoints.iter();
         let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
         endpoint.map_or(&[], |endpoint| &endpoint.alarms)
@@ -125,7 +125,7 @@ impl Plan {
     }
 
     /// The topology that a lab has in a season.
-    pub fn topology_of(&self, season: Option<&str>) -> Option<&Spanned<String>> {
+    pub fn season_topology(&self, season: Option<&str>) -> Option<&Spanned<String>> {
         let lab = self.lab.as_ref()?;
         let mut seasons = self.seasons.iter();
         let season = seasons.find(|candidate| season == Some(candidate.name.as_str()));
@@ -136,7 +136,7 @@ impl Plan {
 }
 
 /// SHA-256 of a text, 64 hex digits.
-pub(crate) fn hash_of(text: &str) -> String {
+pub(crate) fn sha256_hex(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().fold(String::with_capacity(64), |hex, byte| {
         hex + &format!("{byte:02x}")

@@ -200,8 +200,8 @@ pub(crate) fn check(sections: &Sections, axes: &[&TypedAxes], problems: &Problem
 /// A season's own topology needs a lab. What is measured once per block would be of one season, and
 /// it is not known of which.
 fn check_topologies(sections: &Sections, problems: &Problems<'_>) {
-    let topology_of = |season: &Season| season.topology.clone();
-    let Some(topology) = sections.seasons.iter().find_map(topology_of) else {
+    let season_topology = |season: &Season| season.topology.clone();
+    let Some(topology) = sections.seasons.iter().find_map(season_topology) else {
         return;
     };
     let fault = if !sections.has_lab {

@@ -129,7 +129,7 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     let mut store = test.store();
     let due = test.due(store.as_ref(), 30);
     carry_out_reduction(store.as_mut(), &due[0], at(DAY)).expect("done");
-    let merged = MergedMinutes::of(store.as_ref(), &test.experiment).expect("readable");
+    let merged = MergedMinutes::load(store.as_ref(), &test.experiment).expect("readable");
     assert_eq!((merged.minutes, merged.tally), (3, test.experiment.tally));
     // Of the population with its loss: ranks 750 and 1350 of 1500, of which 1350 have a time.
     for (permille, seq) in [(500, 833), (899, 1_498)] {
@@ -145,9 +145,9 @@ fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
     assert_eq!(merged.quantile(999), None, "too few");
     assert_eq!(merged.min(), Some(Span::from_nanos(1_000_000)));
     assert_eq!(merged.max(), Some(Span::from_nanos(2_498_000)));
-    let needs_messages = minutes_of(store.as_ref(), &test.experiment).expect_err("gone");
+    let missing_messages = compute_minutes(store.as_ref(), &test.experiment).expect_err("gone");
     assert!(
-        needs_messages.to_string().contains("single messages"),
-        "{needs_messages}"
+        missing_messages.to_string().contains("single messages"),
+        "{missing_messages}"
     );
 }

@@ -151,7 +151,7 @@ impl Run<'_, '_> {
         let (progress, left) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
-        let evaluator = AlarmEvaluator::from_rules(self.plan.alarms_of(&order.scenario));
+        let evaluator = AlarmEvaluator::from_rules(self.plan.alarm_rules(&order.scenario));
         let meter = Arc::new(Mutex::new(Meter::new(reflector).with_evaluator(evaluator)));
         let mut recording = if self.participants.executor.gives_journals() {
             Recording::from_journal(order.experiment.id, &meter)

@@ -202,7 +202,7 @@ fn provenance_is_stored_with_each_experiment() {
     assert_eq!(provenance.lateness_p99, Some(Span::from_micros(10)));
     let campaign = &store.campaigns().expect("campaigns")[0];
     assert_eq!(campaign.topology_text.as_deref(), Some(TOPOLOGY));
-    assert_eq!(campaign.topology_hash, Some(hash_of(TOPOLOGY)));
+    assert_eq!(campaign.topology_hash, Some(sha256_hex(TOPOLOGY)));
     let refused = experiments
         .iter()
         .find(|experiment| experiment.status == ExperimentStatus::Failed)

@@ -241,13 +241,14 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
         let first_packets =
             [0, 1].map(|index| (first(first_capture, index), first(second_capture, index)));
         assert_eq!((stamps, captures.identical), (first_packets.to_vec(), 0));
-        let repeats = [first_capture, second_capture].map(|packets| packets.len() as u64 - 2);
+        let expected_duplicates =
+            [first_capture, second_capture].map(|packets| packets.len() as u64 - 2);
         assert_eq!(
             [
                 captures.first.capture_duplicates,
                 captures.second.capture_duplicates
             ],
-            repeats
+            expected_duplicates
         );
         assert!(captures.set_back().is_empty());
     }

@@ -28,7 +28,7 @@ pub enum MappingError {
     #[error(
         "write the address at the point, '=', and the address at the other points: 198.51.100.7:80=10.0.0.2:8080"
     )]
-    Sides,
+    MissingSide,
     /// One side is no address.
     #[error("'{0}' is no address; write 10.0.0.2, 10.0.0.2:80, [fd00::2]:80 or 10.0.0.0/24")]
     Address(String),
@@ -36,7 +36,7 @@ pub enum MappingError {
     #[error(
         "'{0}' and '{1}' differ in form; both are of one IP version and as long, with a port or without"
     )]
-    Unlike(String, String),
+    DifferentForms(String, String),
 }
 
 impl Mapping {
@@ -76,13 +76,13 @@ impl FromStr for Mapping {
     type Err = MappingError;
 
     fn from_str(text: &str) -> Result<Self, MappingError> {
-        let (outer_text, inner_text) = text.split_once('=').ok_or(MappingError::Sides)?;
+        let (outer_text, inner_text) = text.split_once('=').ok_or(MappingError::MissingSide)?;
         let (outer, inner) = (parse_prefix(outer_text)?, parse_prefix(inner_text)?);
         let has_same_form = outer.address.is_ipv4() == inner.address.is_ipv4()
             && outer.bits == inner.bits
             && outer.port.is_some() == inner.port.is_some();
         if !has_same_form {
-            return Err(MappingError::Unlike(
+            return Err(MappingError::DifferentForms(
                 outer_text.to_owned(),
                 inner_text.to_owned(),
             ));

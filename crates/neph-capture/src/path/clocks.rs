@@ -61,7 +61,7 @@ pub fn segment_clocks(
                     + &unmatched::translation_rules(&names, segment, followed)
             });
             if !has_any_common_packets {
-                return Err(ReadError::Wrong(reason));
+                return Err(ReadError::InvalidInput(reason));
             }
             print_message(&format!("{name} - {other} has no result: {reason}"));
         }
@@ -176,7 +176,7 @@ fn no_common_packets_message(
         (Path::new(name), &captures.first),
         (Path::new(other), &captures.second),
     ]);
-    if let Err(ReadError::Wrong(cut)) = cut {
+    if let Err(ReadError::InvalidInput(cut)) = cut {
         return cut;
     }
     let is_behind = unmatched::is_side_behind_shorter(&names, segment);

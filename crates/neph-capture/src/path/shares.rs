@@ -24,8 +24,8 @@ pub struct Delays {
     pub copies: u64,
     /// In nanoseconds.
     total: i128,
-    pub least: i64,
-    pub most: i64,
+    pub min: i64,
+    pub max: i64,
     pub p50: Option<i64>,
     pub p99: Option<i64>,
     /// The largest error bound of a packet's delay.
@@ -42,12 +42,12 @@ impl Delays {
     fn add(&mut self, delay: OneWay) {
         let (nanos, bound) = (delay.delay.nanos(), delay.bound.nanos());
         if self.n == 0 {
-            (self.least, self.most) = (nanos, nanos);
+            (self.min, self.max) = (nanos, nanos);
         }
         self.n += 1;
         self.total += i128::from(nanos);
-        self.least = self.least.min(nanos);
-        self.most = self.most.max(nanos);
+        self.min = self.min.min(nanos);
+        self.max = self.max.max(nanos);
         self.bound = self.bound.max(bound);
     }
 }

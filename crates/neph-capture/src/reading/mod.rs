@@ -23,7 +23,7 @@ use neph_model::Stop;
 pub enum ReadError {
     /// The input is invalid or not supported.
     #[error("{0}")]
-    Wrong(String),
+    InvalidInput(String),
     /// The operating system reported an error.
     #[error("{0}")]
     Failed(String),
@@ -31,7 +31,7 @@ pub enum ReadError {
 
 impl ReadError {
     pub(crate) fn wrong(sentence: impl fmt::Display) -> Self {
-        Self::Wrong(sentence.to_string())
+        Self::InvalidInput(sentence.to_string())
     }
 
     pub(crate) fn failed(sentence: impl fmt::Display) -> Self {

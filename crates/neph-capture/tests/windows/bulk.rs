@@ -139,9 +139,12 @@ impl Bulk {
             }
             repeated = if in_order { 0 } else { repeated + 1 };
             if repeated == 3 {
-                let repeats = now + 10_000;
-                packets.push(data(repeats, next, stamp(repeats)));
-                arrivals.insert((repeats + Self::round_trip(repeats), next), repeats);
+                let retransmitted_at = now + 10_000;
+                packets.push(data(retransmitted_at, next, stamp(retransmitted_at)));
+                arrivals.insert(
+                    (retransmitted_at + Self::round_trip(retransmitted_at), next),
+                    retransmitted_at,
+                );
             }
         }
         packets

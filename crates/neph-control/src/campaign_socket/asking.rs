@@ -106,7 +106,7 @@ impl CampaignSocket {
                     self.connection = connection;
                     None
                 }
-                Ok(Err(CampaignSocketError::Port(OperatorError::Refused(reason)))) => {
+                Ok(Err(CampaignSocketError::OperatorPort(OperatorError::Refused(reason)))) => {
                     return Some(reason);
                 }
                 Ok(Err(_)) => Some(Retry::At(due)),
@@ -117,9 +117,9 @@ impl CampaignSocket {
     }
 }
 
-fn none(folder: &Path) -> impl Fn(io::Error) -> CampaignSocketError + use<> {
+fn no_controller(folder: &Path) -> impl Fn(io::Error) -> CampaignSocketError + use<> {
     let path = folder.to_owned();
-    move |source| CampaignSocketError::None {
+    move |source| CampaignSocketError::NoController {
         path: path.clone(),
         source,
     }
@@ -130,7 +130,7 @@ impl ControllerPlace {
     fn stream(&self) -> Result<AcceptedRequest, CampaignSocketError> {
         match self {
             Self::Folder(folder) => Ok(AcceptedRequest {
-                stream: UnixStream::connect(socket_path(folder)).map_err(none(folder))?,
+                stream: UnixStream::connect(socket_path(folder)).map_err(no_controller(folder))?,
                 clock: None,
             }),
             Self::Port(port) => {
@@ -142,7 +142,7 @@ impl ControllerPlace {
     }
 
     fn silent(&self) -> CampaignSocketError {
-        CampaignSocketError::Silent(match self {
+        CampaignSocketError::NoAnswer(match self {
             Self::Folder(folder) => format!("in {}", folder.display()),
             Self::Port(port) => format!("at {}", port.address()),
         })

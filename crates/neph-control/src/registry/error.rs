@@ -29,7 +29,7 @@ pub enum RegistryError {
     },
     /// No such agent or operator.
     #[error("there is no {role} {name}; {command} lists those that there are", command = list_command(*.role, .folder))]
-    Nobody {
+    NotEnrolled {
         /// Of the holder.
         role: Role,
         /// Of the holder.
@@ -41,7 +41,7 @@ pub enum RegistryError {
     #[error(
         "the invitation is void: it was used, or is older than one hour. A host that is enrolled needs none. For another host: neph control invite NAME (for an operator: neph control invite --operator NAME)"
     )]
-    Void,
+    InvalidInvitation,
 }
 
 fn list_command(role: Role, folder: &Path) -> String {

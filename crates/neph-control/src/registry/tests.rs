@@ -28,7 +28,7 @@ fn an_invitation_is_valid_for_one_agent_and_one_hour() {
     let void = registry
         .enrol(&enrolment_of(&late), now(3601))
         .expect_err("it expired");
-    assert!(matches!(void, RegistryError::Void), "{void}");
+    assert!(matches!(void, RegistryError::InvalidInvitation), "{void}");
 
     let invitation = registry
         .invite(name.clone(), now(0), [2; 32])
@@ -40,7 +40,10 @@ fn an_invitation_is_valid_for_one_agent_and_one_hour() {
     let second = registry
         .enrol(&enrolment_of(&invitation), now(1))
         .expect_err("it is used");
-    assert!(matches!(second, RegistryError::Void), "{second}");
+    assert!(
+        matches!(second, RegistryError::InvalidInvitation),
+        "{second}"
+    );
     let taken = registry
         .invite(name.clone(), now(2), [3; 32])
         .expect_err("it is there");

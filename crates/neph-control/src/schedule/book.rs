@@ -26,10 +26,10 @@ pub enum BookError {
     #[error(
         "there is a schedule {0} already; neph control schedule --remove {0} ends it, --name gives this one another name"
     )]
-    Taken(AgentName),
+    NameTaken(AgentName),
     /// No such schedule.
     #[error("there is no schedule {0}; neph control schedule lists those that there are")]
-    None(AgentName),
+    UnknownSchedule(AgentName),
 }
 
 /// Outcome of a run.
@@ -167,7 +167,7 @@ impl Book {
     pub fn add(&self, schedule: &Schedule) -> Result<(), BookError> {
         let path = self.path_of(&schedule.name);
         if path.exists() {
-            return Err(BookError::Taken(schedule.name.clone()));
+            return Err(BookError::NameTaken(schedule.name.clone()));
         }
         let folder = self.folder_of(&schedule.name);
         // Files of an earlier schedule with the same name.
@@ -189,7 +189,9 @@ impl Book {
                 remove_folder(&self.folder_of(name))?;
                 Ok(removed)
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(BookError::None(name.clone())),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(BookError::UnknownSchedule(name.clone()))
+            }
             Err(error) => Err(DiskError::of("remove", &path)(error).into()),
         }
     }

@@ -18,7 +18,7 @@ pub fn title(fleet: &Fleet, source_ports: &[u16], sharing: Sharing) -> String {
     };
     let sharing = match sharing {
         Sharing::SocketPerFlow => "a socket each",
-        Sharing::OneForAll => "one socket for all",
+        Sharing::SharedSockets => "one socket for all",
     };
     let lifetime = fleet.lifetime.map_or_else(String::new, |lifetime| {
         format!(", a new source port every {}", lifetime.exact())

@@ -63,7 +63,7 @@ crate::rows! {
 
 impl SegmentRow {
     /// The rows of these delays, with their shares of these round trips.
-    pub fn all(passages: &Passages, delays: &[Delays], round_trips: &[RoundTrips]) -> Vec<Self> {
+    pub fn rows(passages: &Passages, delays: &[Delays], round_trips: &[RoundTrips]) -> Vec<Self> {
         let names = segment_names(&passages.names);
         let rows = delays.iter().map(|segment_delays| {
             let direction = if segment_delays.is_reverse {
@@ -89,10 +89,10 @@ impl SegmentRow {
                 n: segment_delays.n,
                 mean_ns: span(mean),
                 bound_ns: mean.map(|_| segment_delays.bound),
-                min_ns: span(mean.map(|_| segment_delays.least)),
+                min_ns: span(mean.map(|_| segment_delays.min)),
                 p50_ns: span(segment_delays.p50),
                 p99_ns: span(segment_delays.p99),
-                max_ns: span(mean.map(|_| segment_delays.most)),
+                max_ns: span(mean.map(|_| segment_delays.max)),
                 lost: segment_delays.lost,
                 reordered: segment_delays.reordered,
                 copies: segment_delays.copies,
@@ -105,7 +105,7 @@ impl SegmentRow {
 
 impl RoundTripRow {
     /// The parts of these round trips.
-    pub fn all(passages: &Passages, round_trips: &[RoundTrips]) -> Vec<Self> {
+    pub fn rows(passages: &Passages, round_trips: &[RoundTrips]) -> Vec<Self> {
         let mut names = vec!["all".to_owned()];
         names.extend(segment_names(&passages.names));
         let last_point = passages.names.last().map_or("", String::as_str);

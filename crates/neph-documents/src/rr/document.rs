@@ -195,14 +195,14 @@ impl RttDocument {
     fn of(rtts: &Rtts, lost: u64) -> Self {
         let quantile = |permille| rtts.quantile(permille, lost).time();
         Self {
-            min_ns: rtts.least(),
+            min_ns: rtts.min(),
             mean_ns: rtts.mean(),
             sd_ns: rtts.deviation(),
             p50_ns: quantile(500),
             p90_ns: quantile(900),
             p99_ns: quantile(990),
             p999_ns: quantile(999),
-            max_ns: rtts.most(),
+            max_ns: rtts.max(),
             jitter_ns: rtts.jitter(),
         }
     }

@@ -22,7 +22,7 @@ pub fn second_line(second: &RrSecond) -> String {
     let rate = rate_text(second.rate);
     let quantile = |permille| figure_text(second.rtts.quantile(permille, second.counts.lost));
     let (median, p99) = (quantile(500), quantile(990));
-    let (min, max) = (second.rtts.least().cell(), second.rtts.most().cell());
+    let (min, max) = (second.rtts.min().cell(), second.rtts.max().cell());
     let (lost, late) = (second.counts.lost, second.counts.late);
     let client = cpu_text(second.client_thread, second.client_core);
     let server = cpu_text(second.server_thread, second.server_core);
@@ -86,7 +86,7 @@ fn rtt_lines(measured: &RrMeasured) -> String {
     let (rtts, lost) = (&measured.rtts, measured.counts.lost);
     let quantiles = [("p50", 500), ("p90", 900), ("p99", 990), ("p99.9", 999)];
     let mut parts = vec![
-        format!("min {}", rtts.least().cell()),
+        format!("min {}", rtts.min().cell()),
         format!("mean {}", rtts.mean().cell()),
         format!("sd {}", rtts.deviation().cell()),
     ];
@@ -98,7 +98,7 @@ fn rtt_lines(measured: &RrMeasured) -> String {
             missing_quantiles.push(format!("{name} needs {needed}"));
         }
     }
-    parts.push(format!("max {}", rtts.most().cell()));
+    parts.push(format!("max {}", rtts.max().cell()));
     let mut text = format!("  RTT {}\n", parts.join(", "));
     let jitter = rtts.jitter().cell();
     text.push_str(&format!(

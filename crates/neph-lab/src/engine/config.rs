@@ -72,7 +72,7 @@ pub struct TruthConfig {
 pub enum EngineError {
     /// An end of the link could not be opened.
     #[error("link {link}: {source}")]
-    Ring {
+    LinkEnd {
         /// The link.
         link: String,
         /// The error.
@@ -80,7 +80,7 @@ pub enum EngineError {
     },
     /// The truth file could not be created or written.
     #[error("link {link}: write the truth file {path}: {source}")]
-    Truth {
+    TruthFile {
         /// The link.
         link: String,
         /// The file.

@@ -35,7 +35,7 @@ const START_TIMEOUT: Duration = Duration::from_mins(1);
 pub enum ConsoleError {
     /// The guest has ended.
     #[error("guest '{site}' does not run any more; its last words are in a log in {}", folder.display())]
-    Gone {
+    GuestEnded {
         /// The guest.
         site: String,
         /// The folder of its lab.
@@ -80,7 +80,7 @@ impl Console {
             let site = site.to_owned();
             if fifo::is_unread(&source) || source.kind() == io::ErrorKind::NotFound {
                 let folder = folder.to_owned();
-                return ConsoleError::Gone { site, folder };
+                return ConsoleError::GuestEnded { site, folder };
             }
             ConsoleError::Pipe { site, source }
         };

@@ -91,7 +91,7 @@ impl End {
 
     fn open(link: &str, side: u8, address: Ipv4Addr) -> Result<Self, LabError> {
         let ring = |blocks| {
-            PacketRing::open(link, blocks, RingMode::Tap).map_err(|source| EngineError::Ring {
+            PacketRing::open(link, blocks, RingMode::Tap).map_err(|source| EngineError::LinkEnd {
                 link: link.to_owned(),
                 source,
             })

@@ -112,7 +112,7 @@ pub(super) fn fetch(
         mut file,
         tally,
     } = begun;
-    let ((relayed, was_asked), printed) = output.read(|capture| {
+    let ((relayed, was_asked), remote_report) = output.read(|capture| {
         let relayed = relay(capture, &mut file, tally);
         let was_asked = shared.is_over.load(Ordering::Relaxed);
         tally.ended();
@@ -131,16 +131,16 @@ pub(super) fn fetch(
         (Ok(()), Ok(())) => Some(ListenError::refused(format!(
             "{}: {}",
             point.name,
-            printed.why(destination)
+            remote_report.why(destination)
         ))),
     };
     Outcome {
         recorded: PointRecording {
             name: point.name.clone(),
             file: path,
-            host: printed.kernel().unwrap_or(destination).to_owned(),
+            host: remote_report.kernel().unwrap_or(destination).to_owned(),
             packets,
-            lost: printed.lost(),
+            lost: remote_report.lost(),
             listened: None,
             clock: Vec::new(),
         },

@@ -122,7 +122,9 @@ mod tests {
         assert!(file.exists(), "it was asked for");
         let mut folder = Folder::open(Some(&path)).expect("it is there");
         let error = folder.capture("a").expect_err("it is there");
-        assert!(matches!(error, ListenError::Wrong(error) if error.contains("another folder")));
+        assert!(
+            matches!(error, ListenError::InvalidRequest(error) if error.contains("another folder"))
+        );
     }
 
     #[test]

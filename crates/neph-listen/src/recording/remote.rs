@@ -44,7 +44,7 @@ pub(super) struct RemotePoint {
 pub(super) struct Output {
     child: Child,
     pub(super) capture: ChildStdout,
-    printed: ChildStderr,
+    stderr: ChildStderr,
 }
 
 /// The messages of ssh, and its exit status.
@@ -84,13 +84,13 @@ impl RemotePoint {
         let process = descriptor(child.id()).map_err(refused)?;
         let stdin = child.stdin.take();
         let pipes = child.stdout.take().zip(child.stderr.take());
-        let Some((capture, printed)) = pipes else {
+        let Some((capture, stderr)) = pipes else {
             return Err(ListenError::refused("start ssh: its output is not ours"));
         };
         let output = Output {
             child,
             capture,
-            printed,
+            stderr,
         };
         Ok((Self { stdin, process }, output))
     }
@@ -118,8 +118,8 @@ impl Output {
     /// Passes the capture to `take`, and waits for the end.
     pub(super) fn read<T>(mut self, take: impl FnOnce(&mut ChildStdout) -> T) -> (T, RemoteReport) {
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let (printed, received) = (self.printed, Arc::clone(&lines));
-        let listening = std::thread::spawn(move || listen(printed, &received));
+        let (stderr, received) = (self.stderr, Arc::clone(&lines));
+        let listening = std::thread::spawn(move || listen(stderr, &received));
         let taken = take(&mut self.capture);
         // A process that still writes gets a broken pipe.
         drop(self.capture);
@@ -133,11 +133,11 @@ impl Output {
 }
 
 /// Stores the last message lines.
-fn listen(printed: ChildStderr, received: &Mutex<Vec<String>>) {
-    let mut printed = BufReader::new(printed);
+fn listen(stderr: ChildStderr, received: &Mutex<Vec<String>>) {
+    let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
     loop {
-        let read = (&mut printed)
+        let read = (&mut stderr)
             .take(LONGEST_LINE)
             .read_until(b'\n', &mut line);
         if !matches!(read, Ok(read) if read > 0) {
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::PacketChoice;
 
-    fn printed(lines: &[&str]) -> RemoteReport {
+    fn remote_report(lines: &[&str]) -> RemoteReport {
         RemoteReport {
             lines: lines.iter().map(|line| (*line).to_owned()).collect(),
             status: None,
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn losses_are_read_from_the_output_of_neph_and_tcpdump() {
-        let neph = printed(&["neph-kernel 5-6", "neph watch: 9 packets in -, 17 lost"]);
+        let neph = remote_report(&["neph-kernel 5-6", "neph watch: 9 packets in -, 17 lost"]);
         assert_eq!((neph.kernel(), neph.lost()), (Some("5-6"), Some(17)));
         let tcpdump = [
             "tcpdump: listening on eth0, link-type EN10MB",
@@ -253,8 +253,8 @@ mod tests {
             "120 packets received by filter",
             "3 packets dropped by kernel",
         ];
-        assert_eq!(printed(&tcpdump).lost(), Some(3));
-        let silent = printed(&["neph-kernel ", ""]);
+        assert_eq!(remote_report(&tcpdump).lost(), Some(3));
+        let silent = remote_report(&["neph-kernel ", ""]);
         assert_eq!((silent.kernel(), silent.lost()), (None, None));
     }
 
@@ -262,10 +262,13 @@ mod tests {
     fn the_reason_of_a_failed_ssh_is_its_last_line() {
         let lines = ["neph-kernel 5", "", "root@db1: Permission denied.", ""];
         assert_eq!(
-            printed(&lines).why("root@db1"),
+            remote_report(&lines).why("root@db1"),
             "ssh root@db1 ended: root@db1: Permission denied."
         );
-        assert_eq!(printed(&["neph-kernel 5"]).why("db1"), "ssh db1 was killed");
+        assert_eq!(
+            remote_report(&["neph-kernel 5"]).why("db1"),
+            "ssh db1 was killed"
+        );
     }
 
     #[test]

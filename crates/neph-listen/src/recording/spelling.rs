@@ -256,7 +256,7 @@ mod tests {
 
     fn refused(text: &str) -> String {
         match Point::parse(text, &none) {
-            Err(ListenError::Wrong(sentence)) => sentence,
+            Err(ListenError::InvalidRequest(sentence)) => sentence,
             other => panic!("{text}: {other:?}"),
         }
     }

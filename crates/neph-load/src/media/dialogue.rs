@@ -21,7 +21,7 @@ pub(super) enum Refusal {
         reason: String,
     },
     /// The answer lacks a required part.
-    Lacking { method: String, lacks: &'static str },
+    MissingPart { method: String, lacks: &'static str },
 }
 
 /// Result of an answer.
@@ -212,7 +212,7 @@ impl Dialogue {
         let mut media = sdp.media.iter();
         let media = media.find(|media| media.kind == "video");
         let Some(media) = media.or_else(|| sdp.media.first()) else {
-            return Err(Refusal::Lacking {
+            return Err(Refusal::MissingPart {
                 method: method(),
                 lacks: "a stream over RTP",
             });
@@ -228,7 +228,7 @@ impl Dialogue {
     }
 
     fn set_up(&mut self, response: &Response) -> Result<Received, Refusal> {
-        let lacks = |lacks| Refusal::Lacking {
+        let lacks = |lacks| Refusal::MissingPart {
             method: Method::Setup.word().to_owned(),
             lacks,
         };

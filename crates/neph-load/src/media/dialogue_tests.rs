@@ -92,14 +92,14 @@ fn a_refusal_names_the_request_or_the_missing_field() {
     assert_eq!(refused, Err(expected));
     dialogue.describe();
     let lacking = dialogue.hear(&response(2, 200, &[], "v=0\r\n"));
-    assert!(matches!(lacking, Err(Refusal::Lacking { .. })));
+    assert!(matches!(lacking, Err(Refusal::MissingPart { .. })));
     dialogue.setup(PortPair { rtp: 1, rtcp: None });
     let fields = [
         ["Session", "a"],
         ["Transport", "RTP/AVP/TCP;unicast;interleaved=0-1"],
     ];
     let lacking = dialogue.hear(&response(3, 200, &fields, ""));
-    assert!(matches!(lacking, Err(Refusal::Lacking { lacks, .. }) if lacks.contains("UDP")));
+    assert!(matches!(lacking, Err(Refusal::MissingPart { lacks, .. }) if lacks.contains("UDP")));
     // An answer without a request changes nothing.
     assert_eq!(
         dialogue.hear(&response(99, 500, &[], "")),

@@ -57,7 +57,7 @@ pub enum MediaError {
     },
     /// The server's answer lacks a required part.
     #[error("{peer} answered {method} without {lacks}")]
-    Lacking {
+    MissingPart {
         /// The server.
         peer: SocketAddr,
         /// The request.

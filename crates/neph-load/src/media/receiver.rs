@@ -52,7 +52,7 @@ impl Receiver {
                 status,
                 reason,
             },
-            Refusal::Lacking { method, lacks } => MediaError::Lacking {
+            Refusal::MissingPart { method, lacks } => MediaError::MissingPart {
                 peer,
                 method,
                 lacks,

@@ -31,12 +31,12 @@ pub enum NoMeasure {
     Rate(#[from] NoRate),
     /// Less than the minimum rate.
     #[error("{0} is less than the least rate, 1kbit/s")]
-    Slow(BitRate),
+    BelowMinimumRate(BitRate),
     /// UDP does not adapt its rate to the path.
     #[error(
         "udp throughput has no rate: write one, such as 100Mbit/s, or max for the highest possible"
     )]
-    NoRateOfUdp,
+    UdpWithoutRate,
 }
 
 impl NoMeasure {
@@ -187,7 +187,7 @@ fn throughput(
             rate if rate.ends_with("bit/s") => {
                 let rate: BitRate = rate.parse()?;
                 if rate < ThroughputMeasure::MIN_RATE {
-                    return Err(NoMeasure::Slow(rate));
+                    return Err(NoMeasure::BelowMinimumRate(rate));
                 }
                 test.rate = Some(rate);
                 is_limited = true;
@@ -203,7 +203,7 @@ fn throughput(
     if is_limited {
         Ok(test)
     } else {
-        Err(NoMeasure::NoRateOfUdp)
+        Err(NoMeasure::UdpWithoutRate)
     }
 }
 

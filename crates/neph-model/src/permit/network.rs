@@ -20,7 +20,7 @@ pub enum NoNetwork {
     Text(String),
     /// The address has bits beyond its prefix.
     #[error("'{given}' has bits beyond its prefix; the network is {meant}")]
-    Beyond {
+    HostBitsSet {
         /// What was given.
         given: String,
         /// The network that it lies in.
@@ -104,7 +104,7 @@ impl FromStr for Network {
         if base == address {
             Ok(meant)
         } else {
-            Err(NoNetwork::Beyond {
+            Err(NoNetwork::HostBitsSet {
                 given: text.to_owned(),
                 meant,
             })

@@ -40,7 +40,7 @@ fn targets_not_allowed_are_refused_and_denials_take_precedence() {
         "169.254.169.254:8000",
     ] {
         assert!(
-            matches!(refused(outside), Forbidden::Outside(_)),
+            matches!(refused(outside), Forbidden::NotAllowed(_)),
             "{outside}"
         );
     }
@@ -63,7 +63,7 @@ fn no_policy_allows_addresses_of_many_hosts() {
         "[::ffff:224.0.0.1]:53",
     ] {
         assert!(
-            matches!(anything.check(at(many)), Err(Forbidden::Many(_))),
+            matches!(anything.check(at(many)), Err(Forbidden::GroupAddress(_))),
             "{many}"
         );
     }

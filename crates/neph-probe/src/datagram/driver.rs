@@ -298,8 +298,8 @@ impl Driver {
     /// Cancels state that the peer may keep for the latest request, as it would block the next one.
     fn take_back(&mut self) {
         if let Some(alongside) = &mut self.alongside {
-            self.codec.take_back(&mut alongside.printed);
-            alongside.say();
+            self.codec.take_back(&mut alongside.prepared_packet);
+            alongside.send_prepared();
         }
     }
 
@@ -307,8 +307,8 @@ impl Driver {
     fn object(&mut self, len: usize) {
         if let Some(alongside) = &mut self.alongside {
             self.codec
-                .objection(&self.buffer[..len], &mut alongside.printed);
-            alongside.say();
+                .objection(&self.buffer[..len], &mut alongside.prepared_packet);
+            alongside.send_prepared();
         }
     }
 

@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn icmp_errors_of_both_ip_versions_map_to_the_same_kinds() {
-        let printed = |target: &str, kind, code| {
+        let icmp_kind = |target: &str, kind, code| {
             let error = IcmpError {
                 to: None,
                 from: None,
@@ -49,10 +49,10 @@ mod tests {
             ((3, 4), (2, 0), IcmpKind::TooBig),
             ((11, 0), (3, 0), IcmpKind::TimeExceeded),
         ] {
-            assert_eq!(printed(v4, of_v4.0, of_v4.1), Some(kind));
-            assert_eq!(printed(v6, of_v6.0, of_v6.1), Some(kind));
+            assert_eq!(icmp_kind(v4, of_v4.0, of_v4.1), Some(kind));
+            assert_eq!(icmp_kind(v6, of_v6.0, of_v6.1), Some(kind));
         }
-        assert_eq!(printed(v4, 5, 1), None, "a redirect is no verdict");
-        assert_eq!(printed(v4, 4, 0), None, "source quench is none");
+        assert_eq!(icmp_kind(v4, 5, 1), None, "a redirect is no verdict");
+        assert_eq!(icmp_kind(v4, 4, 0), None, "source quench is none");
     }
 }

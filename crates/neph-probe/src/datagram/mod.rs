@@ -79,17 +79,17 @@ struct RawCompanion {
     source: SocketAddr,
     /// Sends packets that are no messages, so that the timestamps of the other socket count messages only.
     speaker: Socket,
-    printed: Vec<u8>,
+    prepared_packet: Vec<u8>,
     /// Holds the port while the flow lasts.
     _holder: Socket,
 }
 
 impl RawCompanion {
     /// Sends the prepared packet, if any.
-    fn say(&self) {
-        if !self.printed.is_empty() {
+    fn send_prepared(&self) {
+        if !self.prepared_packet.is_empty() {
             // If it is not sent, the peer's own timeouts have the same effect.
-            let _ = send(self.speaker.as_fd(), &self.printed);
+            let _ = send(self.speaker.as_fd(), &self.prepared_packet);
         }
     }
 }

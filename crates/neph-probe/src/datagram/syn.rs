@@ -62,7 +62,7 @@ pub(crate) fn open(spec: &FlowSpec) -> Result<Opened, ProbeError> {
         alongside: Some(RawCompanion {
             source,
             speaker,
-            printed: Vec::with_capacity(syn::SYN_LEN),
+            prepared_packet: Vec::with_capacity(syn::SYN_LEN),
             _holder: holder,
         }),
     })
@@ -143,11 +143,11 @@ mod tests {
 
     /// The target's answer to `request`.
     fn reply(request: &[u8], flags: u8) -> Vec<u8> {
-        let requested = parse_tcp(request).expect("a SYN");
+        let syn_segment = parse_tcp(request).expect("a SYN");
         let mut reply = request.to_vec();
-        reply[..2].copy_from_slice(&requested.destination.to_be_bytes());
-        reply[2..4].copy_from_slice(&requested.source.to_be_bytes());
-        reply[8..12].copy_from_slice(&requested.seq.wrapping_add(1).to_be_bytes());
+        reply[..2].copy_from_slice(&syn_segment.destination.to_be_bytes());
+        reply[2..4].copy_from_slice(&syn_segment.source.to_be_bytes());
+        reply[8..12].copy_from_slice(&syn_segment.seq.wrapping_add(1).to_be_bytes());
         reply[13] = flags;
         reply
     }
@@ -189,13 +189,13 @@ mod tests {
         let (mut request, mut out) = (Vec::new(), Vec::new());
         codec.request(3, Wall::from_unix_nanos(0), &mut request);
         codec.take_back(&mut out);
-        let (requested, printed) = (
+        let (syn_segment, reset) = (
             parse_tcp(&request).expect("a SYN"),
             parse_tcp(&out).expect("a RST"),
         );
         assert_eq!(
-            (printed.flags, printed.seq),
-            (TcpHeader::RST, requested.seq.wrapping_add(1))
+            (reset.flags, reset.seq),
+            (TcpHeader::RST, syn_segment.seq.wrapping_add(1))
         );
         codec.take_back(&mut out);
         assert!(out.is_empty(), "it was taken back already");
@@ -213,12 +213,12 @@ mod tests {
         codec.objection(&reply(&request, 0x14), &mut out);
         assert!(out.is_empty(), "a RST needs no RST");
         codec.objection(&reply(&request, 0x12), &mut out);
-        let (requested, printed) = (
+        let (syn_segment, reset) = (
             parse_tcp(&request).expect("a SYN"),
             parse_tcp(&out).expect("a RST"),
         );
-        assert_eq!(printed.flags, TcpHeader::RST);
-        assert_eq!(printed.seq, requested.seq.wrapping_add(1));
-        assert_eq!((printed.source, printed.destination), (40_000, 80));
+        assert_eq!(reset.flags, TcpHeader::RST);
+        assert_eq!(reset.seq, syn_segment.seq.wrapping_add(1));
+        assert_eq!((reset.source, reset.destination), (40_000, 80));
     }
 }

@@ -17,7 +17,7 @@ use super::{Codec, Opened, ReplyOutcome, widen};
 use crate::ProbeError;
 use crate::secret::Secret;
 use crate::spec::FlowSpec;
-use crate::ssid::{is_of_session, new_ssid};
+use crate::ssid::{matches_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
@@ -150,7 +150,7 @@ impl Codec for Udp {
         let seq = widen(reply.packet.sender_seq, latest_seq);
         let is_ours = self.sent.has(seq, reply.packet.sender_timestamp)
             && reply.packet.sender_error == self.error
-            && is_of_session(reply.packet.ssid, self.ssid);
+            && matches_session(reply.packet.ssid, self.ssid);
         is_ours.then_some(ReplyOutcome {
             seq,
             marks: marks_of(&reply, latest_seq),

@@ -68,7 +68,7 @@ pub fn allot_files(together: &mut [&mut FleetSpec]) -> Result<(), ProbeError> {
     let fleets: Vec<_> = together.iter().map(|s| (&s.fleet, s.timeout)).collect();
     check_files(&fleets)?;
     for spec in together {
-        spec.sharing = can_share(&spec.fleet).then_some(Sharing::OneForAll);
+        spec.sharing = can_share(&spec.fleet).then_some(Sharing::SharedSockets);
     }
     Ok(())
 }

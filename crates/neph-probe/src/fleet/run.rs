@@ -66,7 +66,7 @@ fn transport(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
 /// A socket for each flow if there are enough files, as this needs no privilege. Otherwise, and for dense
 /// fleets where permitted, shared sockets.
 fn udp(spec: &FleetSpec) -> Result<Box<dyn Transport>, ProbeError> {
-    if spec.sharing == Some(Sharing::OneForAll) {
+    if spec.sharing == Some(Sharing::SharedSockets) {
         return Ok(Box::new(SharedSockets::new(spec)?));
     }
     match has_files(spec) {

@@ -265,7 +265,7 @@ impl Transport for SharedSockets {
     }
 
     fn sharing(&self) -> Sharing {
-        Sharing::OneForAll
+        Sharing::SharedSockets
     }
 }
 

@@ -136,7 +136,7 @@ pub enum Sharing {
     /// A socket for each flow. Needs no privilege.
     SocketPerFlow,
     /// One raw socket sends for all ports, and one socket receives for all.
-    OneForAll,
+    SharedSockets,
 }
 
 /// The outcome of a fleet, with effects of the client host separate from those of the network.

@@ -9,7 +9,7 @@ use neph_wire::stamp::{
 use super::session::low;
 use super::spec::FleetSpec;
 use crate::secret::Secret;
-use crate::ssid::{is_of_session, new_ssid};
+use crate::ssid::{matches_session, new_ssid};
 use crate::stamp_clock::now;
 use crate::synchrony::Synchrony;
 
@@ -69,7 +69,8 @@ impl Stamp {
     /// Reads a reply. `None` if it does not belong to this fleet.
     pub(crate) fn answered(&self, datagram: &[u8]) -> Option<StampReply> {
         let reply = decode_reply(datagram, self.auth()).ok()?;
-        if reply.packet.sender_error != self.error || !is_of_session(reply.packet.ssid, self.ssid) {
+        if reply.packet.sender_error != self.error || !matches_session(reply.packet.ssid, self.ssid)
+        {
             return None;
         }
         // An invalid time was not sent from here.

@@ -313,6 +313,6 @@ impl Transport for Syns {
     }
 
     fn sharing(&self) -> Sharing {
-        Sharing::OneForAll
+        Sharing::SharedSockets
     }
 }

@@ -114,7 +114,7 @@ impl World {
             && step & 7 != 0
         {
             let at = self.now + Span::from_nanos(steps.number().unsigned_abs().cast_signed());
-            let printed = match step >> 3 & 7 {
+            let kind = match step >> 3 & 7 {
                 0 => AnswerKind::Arrived,
                 1 => AnswerKind::Unreachable(step >> 6),
                 _ => AnswerKind::Exceeded,
@@ -134,7 +134,7 @@ impl World {
                 number: (self.apart == ProbeMatching::ByNumber).then_some(number),
                 answer: Answer {
                     from: self.router(step, ask.ttl, steps),
-                    printed,
+                    kind,
                     at,
                     read_by: ReadBy::Kernel,
                 },

@@ -230,7 +230,7 @@ impl World {
                 self.links.remove(&number);
                 self.outcomes.resets += 1;
                 let end = ConnectionEnd::new("reset", Some(Answer::Reset));
-                self.session.broke(number, end, at(self.now));
+                self.session.connection_failed(number, end, at(self.now));
             }
         }
     }
@@ -259,7 +259,7 @@ impl World {
     }
 
     fn dial(&mut self, number: u32) {
-        self.session.dialling(number, at(self.now));
+        self.session.dial_started(number, at(self.now));
         let peer = std::net::IpAddr::from([192, 0, 2, 9]);
         let budget = self.budgets.of(peer, at(self.now + PEER_AHEAD));
         let caps = ReflectorCaps::default();

@@ -32,7 +32,7 @@ pub(super) struct Connection {
     /// The message that waits for it to be ready.
     pub(super) pending: Option<Seq>,
     /// The answer to its SYN, where only that is measured.
-    pub(super) printed: SynAnswer,
+    pub(super) syn_answer: SynAnswer,
     /// Messages written and not answered, oldest first.
     pub(super) awaiting: VecDeque<Seq>,
     pub(super) outbox: Outbox,
@@ -76,7 +76,7 @@ impl Connection {
             phase: Phase::Dialling,
             since: now,
             pending: None,
-            printed: SynAnswer::SynAck,
+            syn_answer: SynAnswer::SynAck,
             awaiting: VecDeque::new(),
             outbox: Outbox::default(),
             channel,

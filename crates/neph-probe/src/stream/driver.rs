@@ -266,7 +266,7 @@ impl Driver<'_> {
             } else {
                 self.connect_error(&error, ErrorTime::Later)
             };
-            return self.session.broke(connection_id, end, now());
+            return self.session.connection_failed(connection_id, end, now());
         }
         if !connection.connected {
             if connection.socket.peer_addr().is_err() {
@@ -275,9 +275,11 @@ impl Driver<'_> {
             connection.connected = true;
             let at = now();
             if let Err(reason) = set_up(&connection.socket, self.spec) {
-                return self
-                    .session
-                    .broke(connection_id, ConnectionEnd::new(reason, None), at);
+                return self.session.connection_failed(
+                    connection_id,
+                    ConnectionEnd::new(reason, None),
+                    at,
+                );
             }
             self.outlet.opened(&connection.socket);
             self.session.connected(connection_id, at, &mut now);
@@ -298,7 +300,7 @@ impl Driver<'_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     let end = fault::to_connection_end("send", &error, ErrorTime::AtOnce);
-                    return self.session.broke(connection_id, end, now());
+                    return self.session.connection_failed(connection_id, end, now());
                 }
             }
         }
@@ -335,7 +337,7 @@ impl Driver<'_> {
             Err(error) => {
                 self.read_notices(connection_id);
                 let end = fault::to_connection_end("receive", &error, ErrorTime::Later);
-                self.session.broke(connection_id, end, now());
+                self.session.connection_failed(connection_id, end, now());
             }
         }
     }

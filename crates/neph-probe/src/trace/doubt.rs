@@ -46,7 +46,7 @@ fn in_doubt(probes: &[Probe], repeated: &[u8]) -> Option<u8> {
             .iter()
             .filter_map(|probe| Some((probe.ttl, probe.answer?)))
     };
-    let ends = answered().filter(|(_, answer)| answer.printed != AnswerKind::Exceeded);
+    let ends = answered().filter(|(_, answer)| answer.kind != AnswerKind::Exceeded);
     let end = ends.map(|(ttl, _)| ttl).min();
     let before_end = answered().filter(|(ttl, _)| end.is_none_or(|end| *ttl < end));
     let router = before_end.map(|(ttl, _)| ttl).max().unwrap_or(0);
@@ -82,7 +82,7 @@ mod tests {
             left: None,
             answer: (answer != b'.').then_some(Answer {
                 from: IpAddr::from([10, 0, 0, answer]),
-                printed: match answer {
+                kind: match answer {
                     b'D' => AnswerKind::Arrived,
                     _ => AnswerKind::Exceeded,
                 },

@@ -25,7 +25,7 @@ pub(crate) enum AnswerKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) from: IpAddr,
-    pub(crate) printed: AnswerKind,
+    pub(crate) kind: AnswerKind,
     pub(crate) at: Instant<Local>,
     pub(crate) read_by: ReadBy,
 }
@@ -122,18 +122,18 @@ impl FlowState {
         if spot.address.is_none() {
             spot.address = Some(answer.from);
         }
-        if answer.printed == AnswerKind::Exceeded {
+        if answer.kind == AnswerKind::Exceeded {
             self.notice_loop(answer.from);
         } else {
-            self.end_at(ttl, answer.printed);
+            self.end_at(ttl, answer.kind);
         }
     }
 
-    fn end_at(&mut self, ttl: u8, printed: AnswerKind) {
+    fn end_at(&mut self, ttl: u8, kind: AnswerKind) {
         if self.end.is_none_or(|end| ttl < end) {
             self.end = Some(ttl);
             self.looped = None;
-            self.arrived = printed == AnswerKind::Arrived;
+            self.arrived = kind == AnswerKind::Arrived;
         }
     }
 

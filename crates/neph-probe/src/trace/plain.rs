@@ -95,7 +95,7 @@ impl Plain {
             number,
             answer: Answer {
                 from: self.destination.ip(),
-                printed: AnswerKind::Arrived,
+                kind: AnswerKind::Arrived,
                 at,
                 read_by,
             },
@@ -116,13 +116,12 @@ impl Plain {
                 Queued::Icmp(error) => {
                     let number = self.number(quoted.get(..len).unwrap_or_default());
                     let Some(from) = error.from else { continue };
-                    let Some(printed) = carrier::reported_error(self.destination, from, &error)
-                    else {
+                    let Some(kind) = carrier::reported_error(self.destination, from, &error) else {
                         continue;
                     };
                     let mut incoming = self.incoming(port, number, error.at);
                     incoming.answer.from = from;
-                    incoming.answer.printed = printed;
+                    incoming.answer.kind = kind;
                     tracer.on_answer(&incoming);
                 }
             }

@@ -163,7 +163,7 @@ impl Raw {
             number: Some(meant.number),
             answer: Answer {
                 from,
-                printed: meant.printed,
+                kind: meant.kind,
                 at,
                 read_by,
             },
@@ -186,7 +186,7 @@ impl Raw {
             (TraceKind::Icmp, Tag::Echo { ident, seq }) => (ident, seq),
             _ => return None,
         };
-        let printed = match quote.kind {
+        let kind = match quote.kind {
             QuoteKind::TimeExceeded => AnswerKind::Exceeded,
             QuoteKind::PortUnreachable => {
                 carrier::reported_unreachable(from, self.destination.ip(), PORT_UNREACHABLE)
@@ -198,7 +198,7 @@ impl Raw {
         Some(UntimedAnswer {
             port,
             number,
-            printed,
+            kind,
             labels: quote.labels,
         })
     }
@@ -235,7 +235,7 @@ impl Raw {
         Some(UntimedAnswer {
             port,
             number,
-            printed: AnswerKind::Arrived,
+            kind: AnswerKind::Arrived,
             labels: Vec::new(),
         })
     }
@@ -248,7 +248,7 @@ const PORT_UNREACHABLE: u8 = 3;
 struct UntimedAnswer {
     port: u16,
     number: u16,
-    printed: AnswerKind,
+    kind: AnswerKind,
     labels: Vec<Label>,
 }
 

@@ -72,14 +72,14 @@ impl Tracer {
     /// `at_end` are the probes to the last hop.
     fn end(&self, flow: &FlowState, at_end: &[&Probe]) -> TraceEnd {
         let answers = || at_end.iter().filter_map(|probe| probe.answer);
-        let refused = |answer: Answer| match answer.printed {
+        let refused = |answer: Answer| match answer.kind {
             AnswerKind::Unreachable(code) => Some(TraceEnd::Unreachable {
                 from: answer.from,
                 code,
             }),
             AnswerKind::Exceeded | AnswerKind::Arrived => None,
         };
-        if flow.end.is_some() && answers().any(|answer| answer.printed == AnswerKind::Arrived) {
+        if flow.end.is_some() && answers().any(|answer| answer.kind == AnswerKind::Arrived) {
             return TraceEnd::Reached;
         }
         if let Some(at) = flow.looped {

@@ -64,7 +64,7 @@ impl Spread {
             number: Some(before.checked_add(1)?),
             answer: Answer {
                 from,
-                printed: carrier::reported_error(self.destination, from, error)?,
+                kind: carrier::reported_error(self.destination, from, error)?,
                 at,
                 read_by,
             },

@@ -201,7 +201,7 @@ impl Tracer {
                 spot.labels.clone_from(&received.labels);
             }
         }
-        if received.answer.printed == AnswerKind::Arrived {
+        if received.answer.kind == AnswerKind::Arrived {
             self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
         }
         self.advance(flow);

@@ -73,7 +73,7 @@ impl Tracer {
                 round_trips: Vec::new(),
             });
             let Some(answer) = probe.answer else { continue };
-            reached |= answer.printed == AnswerKind::Arrived;
+            reached |= answer.kind == AnswerKind::Arrived;
             if !hop.addresses.contains(&answer.from) {
                 hop.addresses.push(answer.from);
             }

@@ -15,13 +15,13 @@ fn serve_one(listener: &TcpListener) -> Option<CloseCode> {
     drop(listener.accept().expect("a connection"));
     let (stream, _) = listener.accept().expect("a connection");
     let mut socket = tungstenite::accept(stream).expect("a handshake");
-    let mut printed = None;
+    let mut close_code = None;
     while let Ok(message) = socket.read() {
         if let WsMessage::Close(close) = message {
-            printed = close.map(|close| close.code);
+            close_code = close.map(|close| close.code);
         }
     }
-    printed
+    close_code
 }
 
 #[test]
@@ -35,6 +35,6 @@ fn a_websocket_ends_with_a_normal_close() {
     };
     let (messages, tally) = measure(spec);
     assert_eq!((messages.len(), tally.replies), (3, 3));
-    let printed = server.join().expect("the server ran");
-    assert_eq!(printed, Some(CloseCode::Normal));
+    let close_code = server.join().expect("the server ran");
+    assert_eq!(close_code, Some(CloseCode::Normal));
 }

@@ -110,11 +110,11 @@ fn a_broker_answers_every_ping_over_tcp_and_tls_with_kernel_stamps() {
             let mut spec = short_flow(&target, 20);
             spec.connection_use = connection_use;
             spec.trust = Trust::CaFile(server.folder.path().join("cert.pem"));
-            let (messages, tally, printed) = measure(spec);
+            let (messages, tally, event_texts) = measure(spec);
             assert_eq!(
                 (tally.replies, tally.lost),
                 (20, 0),
-                "{target}: {printed:?}"
+                "{target}: {event_texts:?}"
             );
             for message in &messages {
                 let ledger = message.ledger().expect("replied to");
@@ -141,19 +141,19 @@ fn a_broker_with_users_takes_those_of_the_target_and_refuses_others() {
         return;
     };
     let ping = |user: &str| measure(short_flow(&format!("mqtt://{user}{}", server.plain), 5));
-    let (_, tally, printed) = ping("me:secret%3A1@");
-    assert_eq!(tally.replies, 5, "{printed:?}");
+    let (_, tally, event_texts) = ping("me:secret%3A1@");
+    assert_eq!(tally.replies, 5, "{event_texts:?}");
     for user in ["", "me:wrong@", "me@"] {
-        let (messages, tally, printed) = ping(user);
-        assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
+        let (messages, tally, event_texts) = ping(user);
+        assert_eq!((tally.replies, tally.failed), (0, 5), "{event_texts:?}");
         let refused = Answer::from_name("mqtt-connack-5");
         assert!(
             messages.iter().all(|message| message.answer == refused),
-            "{printed:?}"
+            "{event_texts:?}"
         );
         assert!(
-            !printed.iter().any(|text| text.contains("wrong")),
-            "{printed:?}"
+            !event_texts.iter().any(|text| text.contains("wrong")),
+            "{event_texts:?}"
         );
     }
 }

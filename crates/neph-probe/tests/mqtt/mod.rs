@@ -16,17 +16,17 @@ use crate::support::serve_tcp;
 /// What a flow measured, and what it said.
 fn measure(spec: FlowSpec) -> (Vec<Message>, Tally, Vec<String>) {
     let flow = Flow::start(spec, Stop::new()).expect("a thread");
-    let (mut messages, mut printed, mut tally) = (Vec::new(), Vec::new(), Tally::default());
+    let (mut messages, mut event_texts, mut tally) = (Vec::new(), Vec::new(), Tally::default());
     for report in flow.reports() {
         match report {
             Report::Message(message) => messages.push(message),
             Report::Ended(ended) => tally = ended,
-            Report::Event { text, .. } => printed.push(text),
+            Report::Event { text, .. } => event_texts.push(text),
             Report::Reply(_) | Report::Opened { .. } | Report::Tcp { .. } | Report::Anchor(_) => {}
         }
     }
     flow.join().expect("the flow ran");
-    (messages, tally, printed)
+    (messages, tally, event_texts)
 }
 
 const CONNACK: [u8; 4] = [0x20, 2, 0, 0];
@@ -56,8 +56,8 @@ fn mqtt_packets_in_pieces_are_reassembled() {
         }
         Ok(())
     });
-    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 20));
-    assert_eq!((tally.replies, tally.lost), (20, 0), "{printed:?}");
+    let (messages, tally, event_texts) = measure(short_flow(&format!("mqtt://{address}"), 20));
+    assert_eq!((tally.replies, tally.lost), (20, 0), "{event_texts:?}");
     assert!(messages.iter().all(|message| message.answer.is_none()));
 }
 
@@ -73,8 +73,8 @@ fn a_late_reply_is_matched_to_its_ping_on_its_connection() {
         }
         Ok(())
     });
-    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 30));
-    assert_eq!(tally.replies, 30, "{printed:?}");
+    let (messages, tally, event_texts) = measure(short_flow(&format!("mqtt://{address}"), 30));
+    assert_eq!(tally.replies, 30, "{event_texts:?}");
     for message in &messages {
         let service = message.ledger().expect("replied to").service_time();
         assert!(service >= Span::from_millis(40), "{service}");
@@ -103,12 +103,16 @@ fn a_peer_that_does_not_speak_mqtt_is_reported_with_the_reason() {
             "before the protocol's opening was done",
         ),
     ] {
-        let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 3));
-        assert_eq!((tally.replies, tally.failed), (0, 3), "{why}: {printed:?}");
+        let (messages, tally, event_texts) = measure(short_flow(&format!("mqtt://{address}"), 3));
+        assert_eq!(
+            (tally.replies, tally.failed),
+            (0, 3),
+            "{why}: {event_texts:?}"
+        );
         assert!(messages.iter().all(|m| m.outcome == Outcome::Failed));
         assert!(
-            printed.iter().any(|text| text.contains(why)),
-            "{why}: {printed:?}"
+            event_texts.iter().any(|text| text.contains(why)),
+            "{why}: {event_texts:?}"
         );
     }
 }
@@ -123,11 +127,13 @@ fn an_unsolicited_mqtt_publish_ends_the_connection() {
         // Until the client leaves.
         packet(stream).map(drop)
     });
-    let (_, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 3));
-    assert_eq!((tally.replies, tally.lost), (0, 3), "{printed:?}");
+    let (_, tally, event_texts) = measure(short_flow(&format!("mqtt://{address}"), 3));
+    assert_eq!((tally.replies, tally.lost), (0, 3), "{event_texts:?}");
     assert!(
-        printed.iter().any(|text| text.contains("begins with 0x30")),
-        "{printed:?}"
+        event_texts
+            .iter()
+            .any(|text| text.contains("begins with 0x30")),
+        "{event_texts:?}"
     );
 }
 
@@ -137,13 +143,16 @@ fn a_connack_that_refuses_is_the_answer_of_each_message() {
         packet(stream)?;
         stream.write_all(&[0x20, 2, 0, 3])
     });
-    let (messages, tally, printed) = measure(short_flow(&format!("mqtt://{address}"), 5));
-    assert_eq!((tally.replies, tally.failed), (0, 5), "{printed:?}");
+    let (messages, tally, event_texts) = measure(short_flow(&format!("mqtt://{address}"), 5));
+    assert_eq!((tally.replies, tally.failed), (0, 5), "{event_texts:?}");
     let refused = Answer::from_name("mqtt-connack-3");
     assert!(
         messages.iter().all(|message| message.answer == refused),
         "{messages:?}"
     );
     let sentence = "the broker refused the connection: MQTT CONNACK code 3 (server unavailable)";
-    assert!(printed.iter().any(|text| text == sentence), "{printed:?}");
+    assert!(
+        event_texts.iter().any(|text| text == sentence),
+        "{event_texts:?}"
+    );
 }

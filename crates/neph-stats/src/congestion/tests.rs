@@ -110,12 +110,12 @@ fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
 fn a_shift_longer_than_the_hold_moves_the_bases() {
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), nowhere);
-    let printed: Vec<CommonShift> = (1..=32)
+    let shifts: Vec<CommonShift> = (1..=32)
         .map(|s| congestion.observe(s * S, &at_base(|_| 8 * MS), nowhere))
         .collect();
-    assert_eq!(printed[0], CommonShift::Moving);
+    assert_eq!(shifts[0], CommonShift::Moving);
     assert!(
-        printed[1..30]
+        shifts[1..30]
             .iter()
             .all(|&s| s == CommonShift::Steady(8 * MS))
     );
@@ -123,7 +123,7 @@ fn a_shift_longer_than_the_hold_moves_the_bases() {
         by: 8 * MS,
         since: S,
     };
-    assert_eq!(printed[30], wanted);
+    assert_eq!(shifts[30], wanted);
 }
 
 #[test]

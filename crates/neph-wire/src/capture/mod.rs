@@ -70,12 +70,12 @@ pub enum CaptureError {
         minor: u16,
     },
     /// A length above its limit.
-    #[error("a {what} of {printed} bytes, where {limit} is the most")]
+    #[error("a {what} of {length} bytes, where {limit} is the most")]
     Length {
         /// The part of the file with this length.
         what: &'static str,
         /// The length in the file.
-        printed: u32,
+        length: u32,
         /// The limit.
         limit: u32,
     },

@@ -68,7 +68,7 @@ impl Pcap {
         if captured_length > MAX_FRAME_BYTES {
             return Err(CaptureError::Length {
                 what: "packet",
-                printed: captured_length,
+                length: captured_length,
                 limit: MAX_FRAME_BYTES,
             });
         }

@@ -64,7 +64,7 @@ impl Section {
         if !(FRAME..=MAX_BLOCK_BYTES).contains(&length) {
             return Err(CaptureError::Length {
                 what: "block",
-                printed: length,
+                length,
                 limit: MAX_BLOCK_BYTES,
             });
         }
@@ -226,10 +226,10 @@ impl Section {
     }
 }
 
-fn too_long(printed: u32) -> CaptureError {
+fn too_long(length: u32) -> CaptureError {
     CaptureError::Length {
         what: "packet",
-        printed,
+        length,
         limit: MAX_FRAME_BYTES,
     }
 }

@@ -248,7 +248,7 @@ fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
     assert!(matches!(
         error,
         Err(CaptureError::Length {
-            printed: 300_000,
+            length: 300_000,
             ..
         })
     ));

@@ -157,11 +157,11 @@ fn offset(bytes: &[u8], packet: &[u8]) -> usize {
 /// With segmentation offload, a packet beyond 64 KiB has 0 in its length field. The capture has its
 /// length.
 fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
-    let printed = match ip.source {
+    let length_field = match ip.source {
         std::net::IpAddr::V4(_) => packet.get(2..4),
         std::net::IpAddr::V6(_) => packet.get(4..6),
     };
-    if printed == Some(&[0, 0]) {
+    if length_field == Some(&[0, 0]) {
         ip.total_len = wire.max(ip.total_len);
     }
 }

@@ -267,15 +267,15 @@ fn framing(headers: &Headers<'_>, minor_version: u8) -> Result<Framing, HttpErro
 
 /// One number; it may be repeated with the same value (section 6.3, rule 5, strictly applied).
 fn content_length(headers: &Headers<'_>) -> Result<Option<u64>, HttpError> {
-    let mut printed = None;
+    let mut known_length = None;
     for value in headers.get_all("content-length") {
         let length = plain_number(value).ok_or(HttpError::ContentLength)?;
-        if printed.is_some_and(|before| before != length) {
+        if known_length.is_some_and(|before| before != length) {
             return Err(HttpError::ContentLength);
         }
-        printed = Some(length);
+        known_length = Some(length);
     }
-    Ok(printed)
+    Ok(known_length)
 }
 
 /// Digits only (no sign, no list), below 2^63: an intermediary may use signed numbers.

@@ -72,15 +72,19 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     let head = bytes.first_chunk::<20>().ok_or(SHORT)?;
     let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
-    let (printed, identification, fragment) = (usize::from(two(2)), two(4), two(6));
+    let (length_field, identification, fragment) = (usize::from(two(2)), two(4), two(6));
     let (ttl, protocol) = (head[8], head[9]);
     let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
     let (source, destination) = (four(12), four(16));
     // With segmentation offload, a packet beyond 64 KiB has a total length of 0.
-    let total_len = if printed == 0 { bytes.len() } else { printed };
+    let total_len = if length_field == 0 {
+        bytes.len()
+    } else {
+        length_field
+    };
     if header_len < 20 || total_len < header_len {
         // Without a total length, too few bytes were captured.
-        let is_cut = header_len >= 20 && printed == 0;
+        let is_cut = header_len >= 20 && length_field == 0;
         return Err(if is_cut {
             SHORT
         } else {
@@ -126,14 +130,14 @@ fn authenticated(bytes: &[u8]) -> Option<(u8, &[u8])> {
 fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
     let mut reader = Reader::new(bytes);
     let [first, second, ..] = reader.array::<4>()?;
-    let printed = usize::from(reader.u16()?);
+    let length_field = usize::from(reader.u16()?);
     let (next, ttl) = (reader.u8()?, reader.u8()?);
     let source: [u8; 16] = reader.array()?;
     let destination: [u8; 16] = reader.array()?;
-    let total_len = if printed == 0 {
+    let total_len = if length_field == 0 {
         bytes.len()
     } else {
-        40 + printed
+        40 + length_field
     };
     let body = bytes.get(40..total_len.min(bytes.len()))?;
     let behind = match skip_extensions(next, body)? {

@@ -174,14 +174,14 @@ pub fn parse_udp(bytes: &[u8]) -> Result<UdpHeader<'_>, IpError> {
 fn read_udp(bytes: &[u8]) -> Option<Result<UdpHeader<'_>, IpError>> {
     let mut reader = Reader::new(bytes);
     let (source, destination) = (reader.u16()?, reader.u16()?);
-    let printed = usize::from(reader.u16()?);
+    let length_field = usize::from(reader.u16()?);
     reader.skip(2)?;
     let rest = reader.rest();
     // With segmentation offload, a datagram beyond 64 KiB has a length of 0.
-    let payload_len = if printed == 0 {
+    let payload_len = if length_field == 0 {
         Some(rest.len())
     } else {
-        printed.checked_sub(8)
+        length_field.checked_sub(8)
     };
     let Some(payload_len) = payload_len else {
         return Some(Err(IpError::Length("UDP")));

@@ -98,13 +98,13 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
     };
     let rest = reader.rest();
     // The quote's length is in units of 32 bits (ICMP) or 64 bits (ICMPv6); 0: not set.
-    let printed = match family {
+    let quote_len = match family {
         Family::V4 => usize::from(word[1]) * 4,
         Family::V6 => usize::from(word[0]) * 8,
     };
-    let (quoted, extensions) = match printed {
+    let (quoted, extensions) = match quote_len {
         0 => (rest, rest.get(LEGACY_AT..).unwrap_or_default()),
-        printed => rest.split_at_checked(printed).unwrap_or((rest, &[])),
+        quote_len => rest.split_at_checked(quote_len).unwrap_or((rest, &[])),
     };
     let packet = ip::parse_ip(quoted)?;
     if packet.fragment_offset != 0 {

@@ -115,7 +115,7 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
 
 #[test]
 fn icmp_errors_are_classified_by_type_and_code() {
-    for (family, kind, code, printed) in [
+    for (family, kind, code, expected_kind) in [
         (Family::V4, 11, 0, Some(QuoteKind::TimeExceeded)),
         (Family::V4, 11, 1, None),
         (Family::V4, 3, 3, Some(QuoteKind::PortUnreachable)),
@@ -132,7 +132,7 @@ fn icmp_errors_are_classified_by_type_and_code() {
         let quote = parse_error(family, &message).expect("reads");
         assert_eq!(
             quote.map(|quote| quote.kind),
-            printed,
+            expected_kind,
             "{family:?} {kind} {code}"
         );
     }

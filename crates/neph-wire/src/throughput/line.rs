@@ -11,7 +11,7 @@ pub const MAX_LINE_BYTES: usize = 256 << 10;
 pub enum LineError {
     /// The line exceeds the limit.
     #[error("a line of more than {MAX_LINE_BYTES} bytes")]
-    Long,
+    TooLong,
     /// The line is no message of this protocol.
     #[error("a line that is no message of a throughput test: {0}")]
     Foreign(#[from] serde_json::Error),
@@ -50,7 +50,7 @@ impl Lines {
         let Some(newline) = rest.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             return if self.bytes.len() > MAX_LINE_BYTES {
-                Err(LineError::Long)
+                Err(LineError::TooLong)
             } else {
                 Ok(None)
             };
@@ -59,7 +59,7 @@ impl Lines {
         self.searched = 0;
         let line: Vec<u8> = self.bytes.drain(..=end).collect();
         if end > MAX_LINE_BYTES {
-            return Err(LineError::Long);
+            return Err(LineError::TooLong);
         }
         Ok(Some(serde_json::from_slice(&line)?))
     }

@@ -27,7 +27,7 @@ pub enum RrKind {
 
 impl RrKind {
     /// The smallest request, bytes: the identification of test and transaction.
-    pub const fn least_request(self) -> u32 {
+    pub const fn min_request_bytes(self) -> u32 {
         match self {
             Self::UdpRr => TAG_LEN,
             Self::TcpRr => 1,
@@ -36,7 +36,7 @@ impl RrKind {
     }
 
     /// The smallest reply, bytes.
-    pub const fn least_reply(self) -> u32 {
+    pub const fn min_reply_bytes(self) -> u32 {
         match self {
             Self::UdpRr => TAG_LEN,
             Self::TcpRr | Self::TcpCrr => 1,
@@ -44,7 +44,7 @@ impl RrKind {
     }
 
     /// The largest request or reply, bytes.
-    pub const fn most(self) -> u32 {
+    pub const fn max_bytes(self) -> u32 {
         match self {
             Self::UdpRr => TestRequest::MAX_DATAGRAM_BYTES,
             Self::TcpRr | Self::TcpCrr => 1 << 20,
@@ -103,18 +103,18 @@ impl RrTestRequest {
             TestRequest::MIN_DURATION_NS,
             TestRequest::MAX_DURATION_NS,
         )?;
-        let maximum = u64::from(self.kind.most());
+        let maximum = u64::from(self.kind.max_bytes());
         let (request, reply) = (self.request_bytes.into(), self.reply_bytes.into());
         check_range(
             "request_bytes",
             request,
-            self.kind.least_request().into(),
+            self.kind.min_request_bytes().into(),
             maximum,
         )?;
         check_range(
             "reply_bytes",
             reply,
-            self.kind.least_reply().into(),
+            self.kind.min_reply_bytes().into(),
             maximum,
         )?;
         if let Some(dscp) = self.dscp {

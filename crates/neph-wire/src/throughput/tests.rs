@@ -81,7 +81,7 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
     lines.push(b"  ");
     assert!(matches!(
         lines.next_message::<ClientMessage>(),
-        Err(LineError::Long)
+        Err(LineError::TooLong)
     ));
 }
 

@@ -38,7 +38,7 @@ pub enum HandshakeError {
     Accept,
     /// The server chose an extension or a subprotocol that was not offered.
     #[error("websocket handshake: server chose an extension or subprotocol that was not offered")]
-    Unasked,
+    NotOffered,
     /// Host, path or a header has a character that is not allowed in a head.
     #[error("websocket handshake: {0}")]
     Head(#[from] HttpError),
@@ -142,7 +142,7 @@ pub fn check_response(head: &ResponseHead<'_>, key: &str) -> Result<(), Handshak
     }
     let unasked = ["sec-websocket-extensions", "sec-websocket-protocol"];
     if unasked.iter().any(|name| headers.first(name).is_some()) {
-        return Err(HandshakeError::Unasked);
+        return Err(HandshakeError::NotOffered);
     }
     Ok(())
 }

@@ -12,13 +12,13 @@ const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
 /// The server of this crate at the end of an in-memory stream: it upgrades, then echoes.
 #[derive(Debug, Default)]
-struct OurServer {
+struct EchoServer {
     received: Vec<u8>,
     sent: Vec<u8>,
     assembler: Option<Assembler>,
 }
 
-impl Write for OurServer {
+impl Write for EchoServer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.received.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -29,21 +29,21 @@ impl Write for OurServer {
     }
 }
 
-impl Read for OurServer {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.work();
+impl Read for EchoServer {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.process_received();
         if self.sent.is_empty() {
             return Err(ErrorKind::WouldBlock.into());
         }
-        let count = self.sent.len().min(into.len());
-        into[..count].copy_from_slice(&self.sent[..count]);
+        let count = self.sent.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.sent[..count]);
         self.sent.drain(..count);
         Ok(count)
     }
 }
 
-impl OurServer {
-    fn work(&mut self) {
+impl EchoServer {
+    fn process_received(&mut self) {
         let Some(assembler) = &mut self.assembler else {
             if let Some(head) = parse_request(&self.received).expect("a good head") {
                 let key = check_request(&head).expect("a good upgrade");
@@ -74,9 +74,9 @@ impl OurServer {
 }
 
 #[test]
-fn tungstenites_client_is_content_with_our_server() {
+fn a_tungstenite_client_completes_a_session_with_our_server() {
     let (mut socket, response) =
-        client("ws://reflector/ws?reply=9", OurServer::default()).expect("handshake");
+        client("ws://reflector/ws?reply=9", EchoServer::default()).expect("handshake");
     assert_eq!(response.status(), 101);
     for len in [0, 1, 125, 126, 65_535, 65_536, 300_000] {
         let message = Message::binary(vec![0x5a; len]);
@@ -108,8 +108,8 @@ struct RecordedStream {
 }
 
 impl Read for RecordedStream {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.input.read(into)
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.input.read(buffer)
     }
 }
 
@@ -126,8 +126,8 @@ impl Write for RecordedStream {
 const SIZES: [usize; 6] = [0, 1, 125, 126, 65_535, 65_536];
 
 /// The handshake and the bytes after it: fragments with pings between them, a close frame.
-fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
-    let (mut upgrade, mut wire) = (Vec::new(), Vec::new());
+fn encode_client_session(key: &str) -> (Vec<u8>, Vec<u8>) {
+    let (mut upgrade, mut frames) = (Vec::new(), Vec::new());
     let request = UpgradeRequest {
         host: "reflector:8080",
         target: "/ws",
@@ -136,15 +136,15 @@ fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
     request.encode(&mut upgrade).expect("plain text");
     for size in SIZES {
         encode_frame(
-            &mut wire,
+            &mut frames,
             Opcode::Binary,
             Fin::More,
             Some(KEY),
             &[&vec![7; size]],
         );
-        encode_frame(&mut wire, Opcode::Ping, Fin::Last, Some(KEY), &[b"!"]);
+        encode_frame(&mut frames, Opcode::Ping, Fin::Last, Some(KEY), &[b"!"]);
         encode_frame(
-            &mut wire,
+            &mut frames,
             Opcode::Continuation,
             Fin::Last,
             Some(KEY),
@@ -152,22 +152,22 @@ fn our_clients_bytes(key: &str) -> (Vec<u8>, Vec<u8>) {
         );
     }
     encode_close(
-        &mut wire,
+        &mut frames,
         Some(KEY),
         Close {
             code: CloseCode::NORMAL,
             reason: "done",
         },
     );
-    (upgrade, wire)
+    (upgrade, frames)
 }
 
 #[test]
-fn tungstenites_server_is_content_with_our_client() {
+fn a_tungstenite_server_completes_a_session_with_our_client() {
     let key = client_key(*b"0123456789abcdef");
-    let (upgrade, wire) = our_clients_bytes(&key);
+    let (upgrade, frames) = encode_client_session(&key);
     let stream = RecordedStream {
-        input: io::Cursor::new(upgrade).chain(io::Cursor::new(wire)),
+        input: io::Cursor::new(upgrade).chain(io::Cursor::new(frames)),
         output: Vec::new(),
     };
     let mut socket = accept(stream).expect("handshake");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use neph_agent::LocalExecutor;
-use neph_agent::lab::{GroundError, LabGround, LabPlan, SiteReflector};
+use neph_agent::lab::{LabPlan, LabSetupError, SeasonalLab, SiteReflector};
 use neph_agent::remote::Signer;
 use neph_campaign::Plan;
 use neph_campaign::estimate::estimate;
@@ -92,7 +92,7 @@ pub(super) fn build_executor(
     };
     let seasons = plan.seasons.iter().map(|season| season.name.as_str());
     let season_topologies = seasons.filter_map(|season| {
-        let file = &plan.topology_of(Some(season))?.value;
+        let file = &plan.season_topology(Some(season))?.value;
         let topology_index = lab_topologies
             .iter()
             .position(|lab_topology| lab_topology.file == *file)?;
@@ -108,10 +108,10 @@ pub(super) fn build_executor(
             .iter()
             .map(|lab_topology| lab_topology.topology.clone())
             .collect(),
-        topology_of: season_topologies.collect::<BTreeMap<_, _>>(),
+        season_topologies: season_topologies.collect::<BTreeMap<_, _>>(),
     };
-    let lab_ground = LabGround::up(plan, season, stop).map_err(to_failure)?;
-    Ok(Box::new(LocalExecutor::in_lab(Box::new(lab_ground))))
+    let seasonal_lab = SeasonalLab::up(plan, season, stop).map_err(to_failure)?;
+    Ok(Box::new(LocalExecutor::in_lab(Box::new(seasonal_lab))))
 }
 
 /// The agents of a plan, which no other campaign can use while this exists.
@@ -253,10 +253,10 @@ fn build_reflectors(plan: &Plan) -> BTreeMap<AgentName, AgentReflector> {
     sites.filter_map(order).collect()
 }
 
-fn to_failure(error: GroundError) -> Failure {
+fn to_failure(error: LabSetupError) -> Failure {
     match error {
-        GroundError::Lab(error) => lab::failure(error),
-        GroundError::Site(error) => Failure::usage(error),
-        GroundError::Reflector(error) => Failure::refused(error),
+        LabSetupError::Lab(error) => lab::failure(error),
+        LabSetupError::Site(error) => Failure::usage(error),
+        LabSetupError::Reflector(error) => Failure::refused(error),
     }
 }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use neph_campaign::estimate::{estimate, to_text};
 use neph_campaign::expand::scenarios;
-use neph_campaign::interference::{Design, DesignRequest, TransferReading, design, evaluate_pairs};
+use neph_campaign::interference::{
+    Design, DesignRequest, TransferReading, create_design, evaluate_pairs,
+};
 use neph_documents::Format;
 use neph_documents::interference::InterferenceDocument;
 use neph_model::{
@@ -103,7 +105,7 @@ fn measure(args: &Args, path: &Path) -> Result<Option<Outcome>, Failure> {
         rate: args.rate,
         bytes: args.bytes,
     };
-    let design = design(&plan_source.plan, &request).map_err(Failure::usage)?;
+    let design = create_design(&plan_source.plan, &request).map_err(Failure::usage)?;
     if args.print_plan {
         let mut out = output::data();
         out.write_all(design.text.as_bytes())?;

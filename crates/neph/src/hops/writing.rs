@@ -25,8 +25,8 @@ pub(super) fn write_report(
     let mut out = output::data();
     let delays = shares::delays(passages);
     let durations = shares::round_trips(passages);
-    let segments = SegmentRow::all(passages, &delays, &durations);
-    let round_trips = RoundTripRow::all(passages, &durations);
+    let segments = SegmentRow::rows(passages, &delays, &durations);
+    let round_trips = RoundTripRow::rows(passages, &durations);
     let summary = || HopsLine::Summary(Box::new(SummaryDocument::of(passages)));
     let packets = || {
         let rows = passages.rows();

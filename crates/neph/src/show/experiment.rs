@@ -65,7 +65,7 @@ fn reduced_facts(
     let Some(reduction) = store.reduction(experiment.id)? else {
         return Ok(None);
     };
-    let histogram = MergedMinutes::of(store, experiment)?;
+    let histogram = MergedMinutes::load(store, experiment)?;
     Ok(Some(ReducedFacts {
         at_unix_ns: reduction.at,
         minutes_removed_unix_ns: reduction.minutes_removed,

@@ -22,7 +22,7 @@ pub(crate) use wire::Wire;
 use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
 
 /// `neph hops` with these points and options, where ssh is this script.
-fn hops(folder: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
+fn hops_command(folder: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
     let bin = folder.path("bin");
     fs::create_dir_all(&bin).expect("a folder");
     let program = bin.join("ssh");
@@ -39,28 +39,28 @@ fn hops(folder: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
 /// Bytes of a capture without packets.
 const HEADER: u64 = 24;
 /// What stands for ssh: its options aside, the host is a namespace.
-const ENTER: &str = "while [ \"$1\" != -- ]; do shift; done
+const SSH_ENTERS_NAMESPACE: &str = "while [ \"$1\" != -- ]; do shift; done
 exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 
 /// Has begun to record.
-fn begun(mut command: Command) -> (Child, BufReader<ChildStderr>) {
+fn start_recording(mut command: Command) -> (Child, BufReader<ChildStderr>) {
     let (child, printed, line) = begin(command.stdout(Stdio::piped()));
     assert!(line.starts_with("neph hops: recording "), "{line}");
     (child, printed)
 }
 
 /// Ends it as ctrl-C does; gives its status and what it said.
-fn interrupted(child: Child, printed: BufReader<ChildStderr>) -> (i32, String) {
-    interrupted_by(child, printed, "INT")
+fn interrupt(child: Child, printed: BufReader<ChildStderr>) -> (i32, String) {
+    interrupt_with(child, printed, "INT")
 }
 
-fn interrupted_by(child: Child, printed: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
-    let ran = ended(child, printed, signal);
+fn interrupt_with(child: Child, printed: BufReader<ChildStderr>, signal: &str) -> (i32, String) {
+    let ran = stop_with_signal(child, printed, signal);
     (ran.status, ran.err)
 }
 
 /// What came of it, and all that it said since it began.
-fn ended(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran {
+fn stop_with_signal(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran {
     send(signal, child.id());
     let mut ran = Ran::from(child.wait_with_output().expect("it ends"));
     printed.read_to_string(&mut ran.err).expect("text");
@@ -91,11 +91,15 @@ fn a_remote_point_is_recorded_with_a_local_one() {
     let arguments = [
         &first, &second, "--save", "kept", "--proto", "udp", "--port", "4002",
     ];
-    let command = hops(&folder, ENTER, &arguments.map(|text: &str| text));
+    let command = hops_command(
+        &folder,
+        SSH_ENTERS_NAMESPACE,
+        &arguments.map(|text: &str| text),
+    );
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
-    let (child, printed) = begun(command);
+    let (child, printed) = start_recording(command);
     wire.exchange(20);
-    let (status, text) = interrupted(child, printed);
+    let (status, text) = interrupt(child, printed);
     assert_eq!(status, 130, "{text}");
     for point in ["here", "there"] {
         let line = format!("neph hops: {point}: 40 packets in kept/{point}.pcap, 0 lost");
@@ -132,9 +136,9 @@ fn tcpdump_records_where_there_is_no_neph() {
     let folder = TestFolder::empty();
     let [first, second] = wire.points();
     let arguments = [first.as_str(), &second, "--save", "kept", "--proto", "udp"];
-    let (child, printed) = begun(hops(&folder, ENTER, &arguments));
+    let (child, printed) = start_recording(hops_command(&folder, SSH_ENTERS_NAMESPACE, &arguments));
     wire.exchange(20);
-    let (status, text) = interrupted(child, printed);
+    let (status, text) = interrupt(child, printed);
     assert_eq!(status, 130, "{text}");
     assert!(
         text.contains("there: 40 packets in kept/there.pcap, 0 lost"),
@@ -157,8 +161,8 @@ fn enough_packets_bytes_or_time_end_all_points() {
     ] {
         let folder = TestFolder::empty();
         let arguments = [&points[0], &points[1], end[0], end[1], "--proto", "udp"];
-        let command = hops(&folder, "exit 1", &arguments.map(|text: &str| text));
-        let (child, mut err) = begun(command);
+        let command = hops_command(&folder, "exit 1", &arguments.map(|text: &str| text));
+        let (child, mut err) = start_recording(command);
         wire.exchange(20);
         child.wait_with_output().expect("it ends");
         let mut text = String::new();
@@ -188,7 +192,7 @@ fn a_failing_ssh_is_reported_with_its_message() {
         ("echo Welcome", "no capture"),
     ] {
         let ran = Ran::from(
-            hops(&folder, ssh, &[&first, &second])
+            hops_command(&folder, ssh, &[&first, &second])
                 .output()
                 .expect("it runs"),
         );
@@ -207,7 +211,7 @@ fn a_failing_remote_point_is_reported_and_no_capture_is_left() {
     let folder = TestFolder::empty();
     let [a, b] = &wire.names;
     let ssh = format!(
-        "case \"$*\" in *root@{b}*) echo 'Permission denied (publickey).' >&2; exit 255 ;; esac\n{ENTER}"
+        "case \"$*\" in *root@{b}*) echo 'Permission denied (publickey).' >&2; exit 255 ;; esac\n{SSH_ENTERS_NAMESPACE}"
     );
     let points = [
         format!("one=ssh:root@{a}/near"),
@@ -218,7 +222,11 @@ fn a_failing_remote_point_is_reported_and_no_capture_is_left() {
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     // The second time no capture of the first is in the way.
     for _ in 0..2 {
-        let ran = Ran::from(hops(&folder, &ssh, &arguments).output().expect("it runs"));
+        let ran = Ran::from(
+            hops_command(&folder, &ssh, &arguments)
+                .output()
+                .expect("it runs"),
+        );
         let is_reported = ran.err.contains("two: ") && ran.err.contains("Permission denied");
         assert!(ran.status == 1 && is_reported, "{}", ran.err);
     }
@@ -232,9 +240,9 @@ fn a_point_that_ends_early_ends_the_others() {
     let folder = TestFolder::empty();
     let [first, second] = wire.points();
     let arguments = [first.as_str(), &second, "--save", "kept", "--proto", "udp"];
-    let command = hops(&folder, ENTER, &arguments);
+    let command = hops_command(&folder, SSH_ENTERS_NAMESPACE, &arguments);
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
-    let (child, printed) = begun(command);
+    let (child, printed) = start_recording(command);
     wire.exchange(5);
     ip(&format!("-n {} link set far down", wire.names[1]));
     let ran = Ran::from(child.wait_with_output().expect("it ends"));
@@ -259,7 +267,7 @@ fn a_second_ctrl_c_prints_the_command_for_the_captures_left() {
     let ssh = "while [ \"$1\" != -- ]; do shift; done
 sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     let arguments = [first.as_str(), &second, "--proto", "udp"];
-    let (child, printed) = begun(hops(&folder, ssh, &arguments));
+    let (child, printed) = start_recording(hops_command(&folder, ssh, &arguments));
     wire.exchange(20);
     send("INT", child.id());
     let path = folder.path(&format!("neph-hops-{}-0", child.id()));
@@ -267,7 +275,7 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     eventually("both are written", SOON, || {
         !is_empty("here.pcap") && !is_empty("there.pcap")
     });
-    let (status, text) = interrupted_by(child, printed, "TERM");
+    let (status, text) = interrupt_with(child, printed, "TERM");
     assert_eq!(status, 130, "{text}");
     let lines = text.lines().last().expect("a line");
     let (_, command) = lines.split_once("the captures stay: ").expect(lines);

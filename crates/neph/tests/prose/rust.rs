@@ -4,18 +4,18 @@
 use super::Text;
 
 /// Words that make a string a sentence.
-const SENTENCE: usize = 3;
+const MIN_SENTENCE_WORDS: usize = 3;
 
 /// The prose of a file.
 pub(super) fn texts(source: &str) -> Vec<Text> {
     let program = source.split("\n#[cfg(test)]").next().unwrap_or_default();
-    let mut texts = comments(program);
-    texts.extend(strings(program));
+    let mut texts = parse_comments(program);
+    texts.extend(parse_strings(program));
     texts
 }
 
 /// Comments: lines that follow each other are one.
-fn comments(program: &str) -> Vec<Text> {
+fn parse_comments(program: &str) -> Vec<Text> {
     let mut comments: Vec<Text> = Vec::new();
     let (mut is_open, mut is_code) = (false, false);
     for (line, text) in (1..).zip(program.lines()) {
@@ -63,7 +63,7 @@ fn is_program(text: &str) -> bool {
 type Chars<'p> = std::iter::Peekable<std::str::CharIndices<'p>>;
 
 /// Strings, with `\` at the end of a line joined; of raw ones too.
-fn strings(program: &str) -> Vec<Text> {
+fn parse_strings(program: &str) -> Vec<Text> {
     let mut strings = Vec::new();
     let mut chars = program.char_indices().peekable();
     let mut line = 1;
@@ -77,8 +77,8 @@ fn strings(program: &str) -> Vec<Text> {
             '\'' if rest.starts_with("'\\") => drop(chars.nth(2)),
             '"' => {
                 let first = line;
-                let text = string(program, at, &mut chars, &mut line);
-                if text.split_whitespace().count() >= SENTENCE && !is_program(&text) {
+                let text = parse_string(program, at, &mut chars, &mut line);
+                if text.split_whitespace().count() >= MIN_SENTENCE_WORDS && !is_program(&text) {
                     strings.extend(text.split('\n').map(|text| Text {
                         line: first,
                         text: text.to_owned(),
@@ -92,7 +92,7 @@ fn strings(program: &str) -> Vec<Text> {
 }
 
 /// The string whose quotation mark is at `start`; counts the lines that it spans.
-fn string(program: &str, start: usize, chars: &mut Chars<'_>, line: &mut usize) -> String {
+fn parse_string(program: &str, start: usize, chars: &mut Chars<'_>, line: &mut usize) -> String {
     let hashes = hashes_before(&program[..start]);
     let mut text = String::new();
     while let Some((at, c)) = chars.next() {
@@ -133,14 +133,14 @@ fn comments_and_strings_of_a_program_are_its_prose() {
         .into_iter()
         .map(|text| (text.line, text.text))
         .collect();
-    let piece = |line, text: &str| (line, text.to_owned());
+    let expected_text = |line, text: &str| (line, text.to_owned());
     assert_eq!(
         shown,
         [
-            piece(1, "What it owns and more."),
-            piece(4, "A code thing."),
-            piece(6, "one two three"),
-            piece(8, "a \"raw\" one"),
+            expected_text(1, "What it owns and more."),
+            expected_text(4, "A code thing."),
+            expected_text(6, "one two three"),
+            expected_text(8, "a \"raw\" one"),
         ]
     );
 }

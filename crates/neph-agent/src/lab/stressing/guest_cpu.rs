@@ -104,7 +104,7 @@ fn start(mut console: Console) -> Result<u32, StressError> {
     let mut output = Vec::new();
     console.run(&line, &mut output).map_err(LabError::from)?;
     let process = String::from_utf8_lossy(&output).trim().parse();
-    process.map_err(|_| StressError::Unknown)
+    process.map_err(|_| StressError::NoProcessId)
 }
 
 /// Shares of the time between readings, where the first line is the uptime at the end.

@@ -63,7 +63,7 @@ pub(super) enum StressError {
     #[error("start neph execute: {0}")]
     NotStarted(#[from] io::Error),
     #[error("it does not say which process it is")]
-    Unknown,
+    NoProcessId,
 }
 
 impl RunningLoad {
@@ -124,7 +124,7 @@ impl Remote {
         let mut output = Vec::new();
         console.run(&line, &mut output).map_err(LabError::from)?;
         let process = String::from_utf8_lossy(&output).trim().parse();
-        let process = process.map_err(|_| StressError::Unknown)?;
+        let process = process.map_err(|_| StressError::NoProcessId)?;
         Ok(Self { process, file })
     }
 

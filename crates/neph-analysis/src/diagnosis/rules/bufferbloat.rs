@@ -247,7 +247,7 @@ fn diagnose_group<'a>(
         confidence.why.push_str("; ICMP echoes did not wait in it");
     }
     let shared = worst.echoes_in_words();
-    let filler = Filler::of(input, run, worst);
+    let filler = QueueCause::of(input, run, worst);
     let cause = format!(
         "{}: a queue on the path fills between {:.1} s and {:.1} s ({}) and drains again. Network time is {} at the median and {} at p95, without the queue {}.{shared} {}",
         input.name(pair),
@@ -279,17 +279,17 @@ fn diagnose_group<'a>(
 
 /// What fills the queue, according to the throughput checks and the plan's load.
 #[derive(Clone, Copy)]
-enum Filler<'s> {
+enum QueueCause<'s> {
     /// The plan's load: without it messages wait for this many milliseconds.
     Plan(&'s str, f64),
     /// Possibly the plan's load: the plan measures nothing without it.
-    PlanPerhaps(&'s str),
+    PossiblyPlanLoad(&'s str),
     /// The messages: they need this share of the link's rate, possibly above 1.
     OwnMessages(f64),
     /// Other traffic: the messages need only this share of the link's rate.
     Others(f64),
     /// Other traffic: the messages need this share of the link's minimum rate.
-    OthersMostly(f64),
+    MostlyOtherTraffic(f64),
     /// Other traffic: each message has its reply before the next one is sent. If the messages exceeded the
     /// link's rate, their serialisation alone would take longer than the interval.
     UnmatchedPackets,
@@ -298,7 +298,7 @@ enum Filler<'s> {
     Uncertain,
 }
 
-impl<'s> Filler<'s> {
+impl<'s> QueueCause<'s> {
     fn of(input: &RuleInput<'s>, run: &Run<'s>, worst: &QueuePeriod) -> Self {
         let by_rate = Self::by_needed_rate(input, run, worst.base);
         match (attribute_effect(input, run, worst), by_rate) {
@@ -306,7 +306,7 @@ impl<'s> Filler<'s> {
             (LoadAttribution::Unknown(load), by_rate)
                 if !matches!(by_rate, Self::OwnMessages(_)) =>
             {
-                Self::PlanPerhaps(load)
+                Self::PossiblyPlanLoad(load)
             }
             _ => by_rate,
         }
@@ -339,7 +339,7 @@ impl<'s> Filler<'s> {
                 Self::Others(needed_rate / rate)
             }
             Some(Capacity::AtLeast(rate)) if needed_rate <= NO_LOAD * rate => {
-                Self::OthersMostly(needed_rate / rate)
+                Self::MostlyOtherTraffic(needed_rate / rate)
             }
             None | Some(Capacity::AtLeast(_)) if base < scenario.interval.millis_f64() => {
                 Self::UnmatchedPackets
@@ -356,7 +356,7 @@ impl<'s> Filler<'s> {
                 "The background load {load} causes it, by its traffic or its CPU time: without the load messages wait {}.",
                 millis(calm)
             ),
-            Self::PlanPerhaps(load) => {
+            Self::PossiblyPlanLoad(load) => {
                 format!("The background load {load} may cause it.")
             }
             Self::OwnMessages(share) => format!(
@@ -367,7 +367,7 @@ impl<'s> Filler<'s> {
                 "Other traffic fills it: the rate of the messages is {} of the link's.",
                 percent(share)
             ),
-            Self::OthersMostly(share) => format!(
+            Self::MostlyOtherTraffic(share) => format!(
                 "Other traffic fills it: the rate of the messages is at most {} of the link's.",
                 percent(share)
             ),
@@ -390,7 +390,7 @@ impl<'s> Filler<'s> {
         let managed = "use active queue management before the bottleneck (fq_codel, CAKE or CoDel), shape bulk transfers slightly below the link's rate, or use BBR for them";
         match self {
             Self::Plan(..) => "reduce the load; for traffic use active queue management (fq_codel, CAKE), for a guest's CPU dedicated cores".to_owned(),
-            Self::PlanPerhaps(_) => measure_without(managed),
+            Self::PossiblyPlanLoad(_) => measure_without(managed),
             Self::OwnMessages(_) => {
                 "send fewer bytes or fewer messages: the link is full; a shorter queue would drop messages instead".to_owned()
             }

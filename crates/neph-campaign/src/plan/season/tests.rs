@@ -116,10 +116,10 @@ fn a_season_may_have_a_topology_of_its_own() {
         topologies.map(|file| file.value.clone()).collect()
     };
     assert_eq!(files(&plan), ["low.toml", "high.toml"]);
-    let topology_of = |season| plan.topology_of(season).map(|file| file.value.as_str());
-    assert_eq!(topology_of(Some("low")), Some("low.toml"));
-    assert_eq!(topology_of(Some("high")), Some("high.toml"));
-    assert_eq!(topology_of(None), Some("low.toml"));
+    let season_topology = |season| plan.season_topology(season).map(|file| file.value.as_str());
+    assert_eq!(season_topology(Some("low")), Some("low.toml"));
+    assert_eq!(season_topology(Some("high")), Some("high.toml"));
+    assert_eq!(season_topology(None), Some("low.toml"));
     // A lab with a mistake is one: what needs it is no mistake of its own.
     let wrong = text.replace("prober = \"p\"\n", "");
     let problems = parse(&Source::new("p.toml", wrong)).expect_err("wrong");

@@ -223,12 +223,12 @@ impl ControllerWorld {
         let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
         let begun = Arc::clone(&self.begun);
         let folder = self.folder.path().join(which.as_str());
-        let mut printed = Vec::new();
+        let mut sent_messages = Vec::new();
         let worker = self.agents.get_mut(&which).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
             let guard = guard(&folder, &which, authority().certificate());
             let worker = Worker::new(&folder, Fake::new(begun), "1", guard).expect("readable");
-            printed.push(worker.hello());
+            sent_messages.push(worker.hello());
             worker
         });
         let received = {
@@ -249,12 +249,12 @@ impl ControllerWorld {
             if self.lossy && self.dice.percent(15) {
                 *self.happened.entry("lost").or_default() += 1;
             } else {
-                printed.extend(worker.take(message).expect("writable"));
+                sent_messages.extend(worker.take(message).expect("writable"));
             }
         } else {
-            printed.extend(worker.work(Span::ZERO).expect("writable"));
+            sent_messages.extend(worker.work(Span::ZERO).expect("writable"));
         }
-        for message in printed {
+        for message in sent_messages {
             if self.lossy && self.dice.percent(15) {
                 self.count("lost");
                 continue;

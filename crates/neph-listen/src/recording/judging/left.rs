@@ -36,13 +36,13 @@ pub(super) fn divide(points: &[Point], rules: &Rules) -> (LiveStandings, FinalEv
     let is_sampled = |segment: usize| points[segment..=segment + 1].iter().any(Point::is_at_agent);
     let (mut left, mut segments) = (FinalEvaluation::default(), Vec::new());
     for (segment, name) in segment_names(&names).into_iter().enumerate() {
-        let printed = match (is_live(segment), is_sampled(segment)) {
+        let deferred_segments = match (is_live(segment), is_sampled(segment)) {
             (false, _) => Some(&mut left.segments),
             (true, true) => Some(&mut left.sampled),
             (true, false) => None,
         };
-        if let Some(printed) = printed.filter(|_| rules.has_rule_for(segment)) {
-            printed.push(name.clone());
+        if let Some(deferred_segments) = deferred_segments.filter(|_| rules.has_rule_for(segment)) {
+            deferred_segments.push(name.clone());
         }
         segments.push(is_live(segment).then_some(name));
     }

@@ -43,16 +43,16 @@ pub fn measure(
         carriers,
     } = start(server, &job, stop)?;
     let sink = Sink::default();
-    let parts: BTreeMap<u16, Option<Carrier>> = match spec.ask.kind {
+    let carriers_by_stream: BTreeMap<u16, Option<Carrier>> = match spec.ask.kind {
         RrKind::TcpCrr => (0..spec.ask.streams).map(|stream| (stream, None)).collect(),
         RrKind::UdpRr | RrKind::TcpRr => carriers
             .into_iter()
             .map(|(stream, carrier)| (stream, Some(carrier)))
             .collect(),
     };
-    let work = |part: Option<Carrier>, stream, board: &Board, stop: &Stop| {
+    let run_stream = |carrier: Option<Carrier>, stream, board: &Board, stop: &Stop| {
         let recorder = Recorder::of_client(stream, job.duration(), board, &sink);
-        match part {
+        match carrier {
             Some(Carrier::Udp(socket)) => {
                 datagram_client::run_transactions(&socket, request, token, stop, recorder)
             }
@@ -73,7 +73,9 @@ pub fn measure(
         sink: &sink,
         on_second,
     };
-    let fault = run_streams(parts, &work, &mut |state| Ok(client.poll(state)))?;
+    let fault = run_streams(carriers_by_stream, &run_stream, &mut |state| {
+        Ok(client.poll(state))
+    })?;
     Ok(client.finish(server, spec, fault))
 }
 
@@ -104,7 +106,7 @@ impl Client<'_> {
     }
 
     fn finish(mut self, address: SocketAddr, spec: &RrSpec, fault: Option<String>) -> RrMeasured {
-        for second in self.seconds.rest() {
+        for second in self.seconds.remaining() {
             (self.on_second)(&second);
         }
         let (client, server) = (&self.seconds.client, &self.seconds.server);
@@ -143,10 +145,10 @@ impl Client<'_> {
 fn rate(intervals: &[RrInterval]) -> f64 {
     let mut streams: BTreeMap<u16, (u64, u64)> = BTreeMap::new();
     for interval in intervals {
-        let (count, to) = streams.entry(interval.stream).or_default();
+        let (count, end_ns) = streams.entry(interval.stream).or_default();
         *count += interval.transactions;
-        *to = interval.to_ns.max(*to);
+        *end_ns = interval.to_ns.max(*end_ns);
     }
     let rates = streams.into_values();
-    rates.map(|(count, to)| per_second(count, to)).sum()
+    rates.map(|(count, end_ns)| per_second(count, end_ns)).sum()
 }

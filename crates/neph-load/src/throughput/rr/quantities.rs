@@ -21,8 +21,8 @@ pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSp
             kind,
             streams: test.streams,
             duration_ns: u64::try_from(duration.nanos()).unwrap_or(0),
-            request_bytes: kind.least_request(),
-            reply_bytes: kind.least_reply(),
+            request_bytes: kind.min_request_bytes(),
+            reply_bytes: kind.min_reply_bytes(),
             dscp: None,
         },
         timeout,
@@ -61,12 +61,12 @@ fn of(rate: f64, rtts: &Rtts, counts: &RrCounts) -> Vec<(Quantity, f64)> {
     let lost = counts.lost as f64 / total as f64 * 100.0;
     let quantile = |permille| rtts.quantile(permille, counts.lost).time();
     let times = [
-        (Quantity::RttMin, rtts.least()),
+        (Quantity::RttMin, rtts.min()),
         (Quantity::RttMean, rtts.mean()),
         (Quantity::RttDeviation, rtts.deviation()),
         (Quantity::RttP50, quantile(500)),
         (Quantity::RttP99, quantile(990)),
-        (Quantity::RttMax, rtts.most()),
+        (Quantity::RttMax, rtts.max()),
         (Quantity::RttJitter, rtts.jitter()),
     ];
     let times = times

@@ -128,12 +128,12 @@ impl Rtts {
     }
 
     /// The exact minimum.
-    pub fn least(&self) -> Option<Span> {
+    pub fn min(&self) -> Option<Span> {
         self.histogram.min().map(span)
     }
 
     /// The exact maximum.
-    pub fn most(&self) -> Option<Span> {
+    pub fn max(&self) -> Option<Span> {
         self.histogram.max().map(span)
     }
 

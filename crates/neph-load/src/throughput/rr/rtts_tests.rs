@@ -18,7 +18,7 @@ fn mean_deviation_and_jitter_are_those_of_the_times() {
     assert_eq!(rtts.deviation(), Some(Span::from_nanos(2_138)));
     // 2, 0, 0, 1, 0, 2, 2 between the eight.
     assert_eq!(rtts.jitter(), Some(Span::from_nanos(1_000)));
-    let ends = (rtts.least(), rtts.most());
+    let ends = (rtts.min(), rtts.max());
     assert_eq!(
         ends,
         (Some(Span::from_micros(2)), Some(Span::from_micros(9)))

@@ -109,7 +109,7 @@ impl Seconds {
     }
 
     /// The remaining seconds at the end.
-    pub(super) fn rest(&mut self) -> Vec<RrSecond> {
+    pub(super) fn remaining(&mut self) -> Vec<RrSecond> {
         let lasting = self
             .client
             .exchanged
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((second.index, second.counts.transactions), (0, 20));
         assert!((second.rate - 20.0).abs() < 1e-9, "{}", second.rate);
         assert_eq!(seconds.next(), None);
-        assert_eq!(seconds.rest(), []);
+        assert_eq!(seconds.remaining(), []);
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(seconds.next().map(|second| second.index), Some(0));
         assert_eq!(seconds.next(), None);
         let rest: Vec<u32> = seconds
-            .rest()
+            .remaining()
             .iter()
             .map(|rr_second| rr_second.index)
             .collect();

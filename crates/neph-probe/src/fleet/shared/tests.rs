@@ -66,7 +66,7 @@ fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally
         match report {
             FleetReport::Messages(more) => messages.extend(more),
             FleetReport::Ended(end) => tally = end,
-            FleetReport::Opened { how, .. } => assert_eq!(how, Sharing::OneForAll),
+            FleetReport::Opened { how, .. } => assert_eq!(how, Sharing::SharedSockets),
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }

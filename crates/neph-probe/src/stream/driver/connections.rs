@@ -54,10 +54,10 @@ impl Driver<'_> {
             Ok(socket) => socket,
             Err(error) => {
                 let end = fault::to_connection_end("open a socket", &error, ErrorTime::AtOnce);
-                return self.session.broke(connection_id, end, now());
+                return self.session.connection_failed(connection_id, end, now());
             }
         };
-        self.session.dialling(connection_id, now());
+        self.session.dial_started(connection_id, now());
         match socket.connect(&SockAddr::from(self.spec.address)) {
             Err(error) if is_answer(self.spec, &error) => {
                 let connected = false;
@@ -66,7 +66,7 @@ impl Driver<'_> {
                 self.handle_refused(connection_id);
             }
             Err(error) if !in_progress(&error) => {
-                self.session.broke(
+                self.session.connection_failed(
                     connection_id,
                     self.connect_error(&error, ErrorTime::AtOnce),
                     now(),

@@ -15,7 +15,7 @@ fn lasting_session(target: &str) -> Session {
     let mut session = Session::new(&spec, None);
     session.warm_up(at(0));
     let number = session.take_dial().expect("the first connection");
-    session.dialling(number, at(0));
+    session.dial_started(number, at(0));
     session.connected(number, at(MS), &mut || at(MS));
     session.begin(at(10 * MS));
     session
@@ -50,7 +50,7 @@ fn send(session: &mut Session, millis: i64) -> Option<u32> {
 fn dialled(session: &mut Session, millis: i64) -> u32 {
     let number = session.take_dial().expect("a new connection");
     let now = at(millis * MS);
-    session.dialling(number, now);
+    session.dial_started(number, now);
     session.connected(number, now, &mut || now);
     write_all(session, number);
     number
@@ -85,7 +85,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
         receive(&mut session, 0, OK, 12);
         assert_eq!(send(&mut session, 20), Some(0));
         if reset {
-            session.broke(
+            session.connection_failed(
                 0,
                 ConnectionEnd::new("reset", Some(Answer::Reset)),
                 at(21 * MS),
@@ -249,7 +249,7 @@ fn a_connection_attempt_ends_when_the_connection_stands_however_late_the_program
     session.begin(at(10 * MS));
     session.send(at(10 * MS), &mut || at(10 * MS));
     let number = session.take_dial().expect("a connection");
-    session.dialling(number, at(11 * MS));
+    session.dial_started(number, at(11 * MS));
     session.connected(number, at(31 * MS), &mut || at(35 * MS));
     let messages = rest(&mut session);
     let ledger = messages[0].ledger().expect("a reply");

@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// The socket is about to connect.
-    pub(crate) fn dialling(&mut self, number: u32, at: Instant<Local>) {
+    pub(crate) fn dial_started(&mut self, number: u32, at: Instant<Local>) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
         };
@@ -92,7 +92,7 @@ impl Session {
     pub(crate) fn connected(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
         let mut pending_time = Some(at);
         let mut clock = || pending_time.take().unwrap_or_else(&mut *clock);
-        self.happen(number, None, &mut clock, |connection, report| {
+        self.deliver_event(number, None, &mut clock, |connection, report| {
             connection.connected(report);
         });
     }
@@ -100,7 +100,7 @@ impl Session {
     /// The attempt was refused at `at`. That is an answer, where only the attempt is measured.
     pub(crate) fn refused(&mut self, number: u32, at: Instant<Local>, clock: &mut ReadClock<'_>) {
         if let Some(connection) = self.connections.get_mut(&number) {
-            connection.printed = SynAnswer::Rst;
+            connection.syn_answer = SynAnswer::Rst;
         }
         self.connected(number, at, clock);
     }
@@ -113,14 +113,14 @@ impl Session {
         stamp: Option<Instant<Local>>,
         clock: &mut ReadClock<'_>,
     ) {
-        self.happen(number, stamp, clock, |connection, report| {
+        self.deliver_event(number, stamp, clock, |connection, report| {
             connection.received(bytes, report);
         });
     }
 
     /// The peer closed its side.
     pub(crate) fn ended(&mut self, number: u32, now: Instant<Local>) {
-        self.happen(number, None, &mut || now, |connection, report| {
+        self.deliver_event(number, None, &mut || now, |connection, report| {
             connection.ended(report);
         });
     }
@@ -131,11 +131,16 @@ impl Session {
     }
 
     /// The socket broke, or could not be opened.
-    pub(crate) fn broke(&mut self, number: u32, end: ConnectionEnd, now: Instant<Local>) {
+    pub(crate) fn connection_failed(
+        &mut self,
+        number: u32,
+        end: ConnectionEnd,
+        now: Instant<Local>,
+    ) {
         self.drop_connection(number, EventKind::ConnectionLost, end, now);
     }
 
-    fn happen(
+    fn deliver_event(
         &mut self,
         number: u32,
         stamp: Option<Instant<Local>>,
@@ -223,7 +228,7 @@ impl Session {
             return;
         };
         connection.since = at;
-        let printed = connection.printed;
+        let syn_answer = connection.syn_answer;
         let Some(seq) = connection.pending.take() else {
             return;
         };
@@ -241,7 +246,7 @@ impl Session {
                     .target
                     .kind()
                     .is_segment()
-                    .then_some(Answer::Syn(printed)),
+                    .then_some(Answer::Syn(syn_answer)),
                 outcome: Outcome::Reply,
             };
             return self.reply(number, seq, &reply);
@@ -357,10 +362,10 @@ impl Session {
         connection: &mut Connection,
         end: &ConnectionEnd,
     ) -> Option<Seq> {
-        let repeats = self.connection_use == Use::Idle
+        let can_retry = self.connection_use == Use::Idle
             && connection.phase == Phase::Ready
             && connection.was_idle_when_closed(end);
-        let seq = if repeats {
+        let seq = if can_retry {
             connection.awaiting.pop_front()?
         } else {
             return None;

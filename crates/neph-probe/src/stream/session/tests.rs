@@ -11,7 +11,7 @@ fn idle() -> Session {
     let mut session = Session::new(&spec("http://h:9", 3, Span::from_millis(10)), None);
     session.warm_up(at(0));
     let number = session.take_dial().expect("the first connection");
-    session.dialling(number, at(0));
+    session.dial_started(number, at(0));
     session.connected(number, at(MS), &mut || at(MS));
     assert!(session.is_warm());
     session.begin(at(10 * MS));
@@ -58,7 +58,7 @@ fn a_connection_that_the_server_closes_while_idle_is_replaced_without_a_word() {
     assert_eq!(session.take_notes().count(), 0);
     assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), None);
     assert_eq!(session.take_dial(), Some(1));
-    session.dialling(1, at(10 * MS));
+    session.dial_started(1, at(10 * MS));
     session.connected(1, at(11 * MS), &mut || at(11 * MS));
     assert!(write_all(&mut session, 1) > 0);
     reply(&mut session, 1, "", 12 * MS);
@@ -70,10 +70,10 @@ fn a_message_built_ahead_survives_the_death_of_its_connection() {
     let mut session = idle();
     session.prepare(at(9 * MS));
     assert_eq!(session.to_write(0), None, "it is held back");
-    session.broke(0, reset(), at(9 * MS));
+    session.connection_failed(0, reset(), at(9 * MS));
     assert_eq!(session.send(at(10 * MS), &mut || at(10 * MS)), None);
     let number = session.take_dial().expect("a new connection");
-    session.dialling(number, at(10 * MS));
+    session.dial_started(number, at(10 * MS));
     session.connected(number, at(11 * MS), &mut || at(11 * MS));
     let total_bytes = write_all(&mut session, number);
     reply(&mut session, number, "", 12 * MS);
@@ -104,7 +104,7 @@ fn a_connection_with_connection_close_carries_no_more_messages() {
         (Some(0), Some(1))
     );
     session.closed(0);
-    session.broke(1, refused(), at(21 * MS));
+    session.connection_failed(1, refused(), at(21 * MS));
     assert_eq!(outcomes(&mut session), [Outcome::Reply, Outcome::Failed]);
 }
 
@@ -134,7 +134,7 @@ fn unsent_messages_fail_and_partly_sent_messages_are_lost() {
         }
     }
     session.wrote(0, 1);
-    session.broke(0, reset(), at(40 * MS));
+    session.connection_failed(0, reset(), at(40 * MS));
     let tally = *session.tally();
     assert_eq!((tally.lost, tally.failed, tally.messages), (2, 1, 3));
     let ends = outcomes(&mut session);
@@ -167,7 +167,7 @@ fn building_a_message_is_composing_it_and_not_the_kernels_queue() {
     session.begin(at(0));
     assert_eq!(session.send(at(0), &mut || at(0)), None);
     let number = session.take_dial().expect("a connection for the message");
-    session.dialling(number, at(0));
+    session.dial_started(number, at(0));
     let mut reading = MS;
     session.connected(number, at(MS), &mut || {
         reading += 5;

@@ -71,7 +71,7 @@ impl Carrier for Few {
                 number: Some(ask.number),
                 answer: Answer {
                     from: [127, 0, 0, 1].into(),
-                    printed: AnswerKind::Arrived,
+                    kind: AnswerKind::Arrived,
                     at: now(),
                     read_by: ReadBy::Kernel,
                 },

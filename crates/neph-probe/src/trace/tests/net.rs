@@ -161,11 +161,11 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
                 port = last;
             }
             Turn::Ask(ask) => {
-                if let Some((from, printed)) = net.answer(&ask, now) {
+                if let Some((from, kind)) = net.answer(&ask, now) {
                     let at = now + Span::from_millis(10).times(i64::from(ask.ttl));
                     let answer = Answer {
                         from,
-                        printed,
+                        kind,
                         at,
                         read_by: ReadBy::Kernel,
                     };

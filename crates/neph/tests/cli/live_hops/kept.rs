@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 
 use neph_sys::netns::with_namespace;
 
-use super::{Wire, begun, ended, hops, interrupted};
+use super::{Wire, hops_command, interrupt, start_recording, stop_with_signal};
 use crate::neph::{Ran, TestFolder, ip};
 
 /// What the command says that tells the captures that stay.
@@ -27,12 +27,12 @@ fn captures_without_a_result_are_kept() {
         format!("there=iface:lo@{b}"),
     ];
     let arguments = [points[0].as_str(), &points[1], "--proto", "udp"];
-    let (child, printed) = begun(hops(&folder, "exit 1", &arguments));
+    let (child, printed) = start_recording(hops_command(&folder, "exit 1", &arguments));
     wire.exchange(5);
-    let opened = with_namespace(&wire.spaces[1], || UdpSocket::bind("127.0.0.1:0"));
+    let opened = with_namespace(&wire.namespaces[1], || UdpSocket::bind("127.0.0.1:0"));
     let socket = opened.expect("entered").expect("a socket");
     socket.send_to(&[1], "127.0.0.1:9").expect("sent");
-    let (status, text) = interrupted(child, printed);
+    let (status, text) = interrupt(child, printed);
     assert_eq!(status, 2, "{text}");
     assert!(text.contains("no packet of here is in there"), "{text}");
     let ran = told_again(&folder, &text);
@@ -56,9 +56,9 @@ fn a_point_without_packets_does_not_hide_the_other_segments() {
     ] {
         let arguments = order.map(String::as_str);
         let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
-        let (child, before) = begun(hops(&folder, "exit 1", &arguments));
+        let (child, before) = start_recording(hops_command(&folder, "exit 1", &arguments));
         wire.exchange(5);
-        let ran = ended(child, before, "INT");
+        let ran = stop_with_signal(child, before, "INT");
         assert_eq!(ran.status, 130, "{}", ran.err);
         assert!(ran.err.contains(printed), "{}", ran.err);
         let row = "near - far,forward,udp,5,";

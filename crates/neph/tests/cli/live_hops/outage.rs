@@ -4,16 +4,16 @@ use std::net::UdpSocket;
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 
-use super::{Wire, begun, ended, hops};
+use super::{Wire, hops_command, start_recording, stop_with_signal};
 use crate::neph::{TestFolder, ip};
 
 /// Two namespaces as those of a [`Wire`], and a bridge between them in one of its own.
-struct Bridged {
+struct BridgedWire {
     wire: Wire,
     middle: String,
 }
 
-impl Bridged {
+impl BridgedWire {
     fn up(test: &str) -> Option<Self> {
         let wire = Wire::up(test)?;
         let middle = format!("hops-{}-{test}-m", std::process::id());
@@ -39,7 +39,7 @@ impl Bridged {
     }
 }
 
-impl Drop for Bridged {
+impl Drop for BridgedWire {
     fn drop(&mut self) {
         // Whoever made it is root.
         let _ = remove(&self.middle);
@@ -49,17 +49,17 @@ impl Drop for Bridged {
 #[test]
 fn packets_sent_after_a_link_goes_down_are_lost() {
     const LOST: u64 = 20;
-    let Some(bridged) = Bridged::up("outage") else {
+    let Some(bridged) = BridgedWire::up("outage") else {
         return;
     };
     let folder = TestFolder::empty();
     let points = bridged.wire.ends();
     let options = ["--proto", "udp", "--port", "4002", "--format", "json"];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
-    let (child, printed) = begun(hops(&folder, "exit 1", &arguments));
+    let (child, stderr) = start_recording(hops_command(&folder, "exit 1", &arguments));
     bridged.wire.exchange(20);
     ip(&format!("-n {} link set two down", bridged.middle));
-    let sent = with_namespace(&bridged.wire.spaces[0], || {
+    let sent = with_namespace(&bridged.wire.namespaces[0], || {
         let socket = UdpSocket::bind("10.91.0.1:4001").expect("a socket");
         for number in 0..LOST {
             let sent = socket.send_to(&number.to_le_bytes(), "10.91.0.2:4002");
@@ -67,7 +67,7 @@ fn packets_sent_after_a_link_goes_down_are_lost() {
         }
     });
     sent.expect("entered");
-    let ran = ended(child, printed, "INT");
+    let ran = stop_with_signal(child, stderr, "INT");
     assert_eq!(ran.status, 130, "{}", ran.err);
     let document: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     let rows = document["segments"].as_array().expect("rows");

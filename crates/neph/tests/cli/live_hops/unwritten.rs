@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use neph_sys::process;
 
-use super::{HEADER, Wire, begun, datagrams, hops};
+use super::{HEADER, Wire, datagrams, hops_command, start_recording};
 use crate::neph::{SOON, TestFolder, begin, eventually};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
@@ -15,7 +15,7 @@ fn cut_off(folder: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, 
     let rule = "segment > 1ns p50 for 1s";
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
-    let mut command = hops(folder, "exit 1", &arguments);
+    let mut command = hops_command(folder, "exit 1", &arguments);
     let (mut child, mut printed, line) = begin(command.stdout(out));
     // This process holds the output no longer.
     drop(command);
@@ -92,8 +92,8 @@ fn a_capture_without_disk_space_is_reported_with_its_remedy() {
         (&[][..], test_folder.path(""), "TMPDIR, or --save FOLDER"),
         (&["--save", "kept"], "kept".into(), "--save"),
     ] {
-        let command = hops(&test_folder, "exit 1", &[&points, save, &proto].concat());
-        let (mut child, mut printed) = begun(with_short_files(&command));
+        let command = hops_command(&test_folder, "exit 1", &[&points, save, &proto].concat());
+        let (mut child, mut printed) = start_recording(with_short_files(&command));
         wire.exchange(5);
         let path = test_folder.path(&format!("neph-hops-{}-0", child.id()));
         let captures = if save.is_empty() {

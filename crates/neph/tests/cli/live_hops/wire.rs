@@ -31,7 +31,7 @@ impl Sockets {
 /// Two namespaces with addresses 10.91.0.1 and 10.91.0.2 on interfaces `near` and `far`.
 pub(crate) struct Wire {
     pub(super) names: [String; 2],
-    pub(super) spaces: [NetNs; 2],
+    pub(super) namespaces: [NetNs; 2],
 }
 
 impl Wire {
@@ -46,7 +46,7 @@ impl Wire {
         };
         let second = NetNs::create(&names[1]).expect("another namespace");
         let wire = Self {
-            spaces: [first, second],
+            namespaces: [first, second],
             names,
         };
         let [a, b] = &wire.names;
@@ -71,7 +71,7 @@ impl Wire {
     /// process holds a copy of each socket, so the port of a closed one can still be in use.
     pub(crate) fn sockets(&self) -> Sockets {
         let open = |end: usize, address: &str| {
-            let opened = with_namespace(&self.spaces[end], || UdpSocket::bind(address));
+            let opened = with_namespace(&self.namespaces[end], || UdpSocket::bind(address));
             let socket = opened.expect("entered").expect("a socket");
             let timeout = Some(Duration::from_secs(20));
             socket.set_read_timeout(timeout).expect("an option");

@@ -7,7 +7,7 @@ use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_l
 use neph_model::{Permit, ReflectorSpec, SiteLoad, Stop, Warning};
 use neph_probe::Placement;
 
-use super::GroundError;
+use super::LabSetupError;
 use super::stressing::Stressing;
 use crate::site_reflector::Reflecting;
 use crate::{LabAccess, LinkCounters, LoadResults};
@@ -32,7 +32,7 @@ pub struct LabPlan {
     /// Its topologies.
     pub topologies: Vec<Topology>,
     /// Which of them each season has; the first, where a season has none of its own.
-    pub topology_of: BTreeMap<String, usize>,
+    pub season_topologies: BTreeMap<String, usize>,
 }
 
 /// A lab and its reflectors; both end when this is dropped, reflectors first.
@@ -51,7 +51,7 @@ impl Stage {
         topology: &Topology,
         reflectors: &[SiteReflector],
         stop: &Stop,
-    ) -> Result<Self, GroundError> {
+    ) -> Result<Self, LabSetupError> {
         for error in clear_left_labs(PURPOSE) {
             tracing::warn!("{error}");
         }
@@ -90,10 +90,10 @@ impl Stage {
         Ok(stage)
     }
 
-    fn reflector(&self, requested: &SiteReflector) -> Result<Reflecting, GroundError> {
+    fn reflector(&self, requested: &SiteReflector) -> Result<Reflecting, LabSetupError> {
         let SiteReflector { site, spec } = requested;
         let placement = self.lab.as_ref().map(|lab| lab.placement(site));
-        let placement = placement.transpose().map_err(GroundError::Site)?;
+        let placement = placement.transpose().map_err(LabSetupError::Site)?;
         Ok(Reflecting::start(
             spec,
             placement.as_ref(),
@@ -115,7 +115,7 @@ impl Drop for Stage {
 
 /// A lab, in one of its topologies at a time.
 #[derive(Debug)]
-pub struct LabGround {
+pub struct SeasonalLab {
     plan: LabPlan,
     stop: Stop,
     /// What its sites are loaded with.
@@ -124,31 +124,31 @@ pub struct LabGround {
     up: Option<(usize, Stage)>,
 }
 
-impl LabGround {
+impl SeasonalLab {
     /// The lab as it is in this season, which is up when this returns and ends with it. When `stop` is
     /// set meanwhile it is taken down again.
     ///
     /// # Errors
     /// It could not be brought up.
-    pub fn up(plan: LabPlan, season: Option<&str>, stop: &Stop) -> Result<Self, GroundError> {
-        let mut lab_ground = Self {
+    pub fn up(plan: LabPlan, season: Option<&str>, stop: &Stop) -> Result<Self, LabSetupError> {
+        let mut seasonal_lab = Self {
             plan,
             stop: stop.clone(),
             up: None,
             stressing: Stressing::default(),
         };
-        lab_ground.set(lab_ground.topology(season))?;
-        Ok(lab_ground)
+        seasonal_lab.set(seasonal_lab.topology(season))?;
+        Ok(seasonal_lab)
     }
 
     /// Which of its topologies a season has; the first, without one.
     fn topology(&self, season: Option<&str>) -> usize {
-        let topology = season.and_then(|season| self.plan.topology_of.get(season));
+        let topology = season.and_then(|season| self.plan.season_topologies.get(season));
         topology.copied().unwrap_or(0)
     }
 
     /// Takes down what is up, and brings this one up.
-    fn set(&mut self, topology: usize) -> Result<(), GroundError> {
+    fn set(&mut self, topology: usize) -> Result<(), LabSetupError> {
         self.stressing = Stressing::default();
         self.up = None;
         let topologies = &self.plan.topologies;
@@ -162,7 +162,7 @@ impl LabGround {
     }
 }
 
-impl LabAccess for LabGround {
+impl LabAccess for SeasonalLab {
     fn enter(&mut self, season: Option<&str>) -> Result<(), String> {
         let topology = self.topology(season);
         if self.up.as_ref().is_some_and(|(up, _)| *up == topology) {
