@@ -22,8 +22,8 @@ SOL_PACKET = 263
 PACKET_STATISTICS = 6
 PACKET_OUTGOING = 4
 # One packet of 64 bytes takes about 1 KiB of it; the kernel doubles the number.
-BUFFER = 500 << 20
-SNAP = 160
+BUFFER_BYTES = 500 << 20
+SNAP_LENGTH = 160
 ICMP, TCP, UDP = 1, 6, 17
 FIN, SYN = 0x01, 0x02
 
@@ -33,19 +33,19 @@ class Packet:
     """One IPv4 packet. `flow` is (protocol, client's port or ICMP id, server's port)."""
 
     stamp_ns: int
-    outgoing: bool
+    is_outgoing: bool
     flow: tuple[int, int, int]
-    payload: int
+    payload_bytes: int
     flags: int
     head: bytes
 
 
-def _only_outgoing() -> tuple[ctypes.Array[ctypes.c_char], bytes]:
+def _outgoing_filter() -> tuple[ctypes.Array[ctypes.c_char], bytes]:
     """A filter that lets packets through that leave; the buffer must outlive the call."""
     load_packet_type = struct.pack("HBBI", 0x20, 0, 0, 0xFFFFF000 + 4)
-    is_outgoing = struct.pack("HBBI", 0x15, 0, 1, PACKET_OUTGOING)
-    accept, refuse = (struct.pack("HBBI", 0x06, 0, 0, length) for length in (SNAP, 0))
-    code = ctypes.create_string_buffer(load_packet_type + is_outgoing + accept + refuse)
+    match_outgoing = struct.pack("HBBI", 0x15, 0, 1, PACKET_OUTGOING)
+    accept, refuse = (struct.pack("HBBI", 0x06, 0, 0, length) for length in (SNAP_LENGTH, 0))
+    code = ctypes.create_string_buffer(load_packet_type + match_outgoing + accept + refuse)
     return code, struct.pack("HL", 4, ctypes.addressof(code))
 
 
@@ -55,10 +55,10 @@ class Capture:
     def __init__(self, namespace: str, *, only_outgoing: bool = False) -> None:
         with entered(namespace):
             self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         if only_outgoing:
-            _code, program = _only_outgoing()
+            _code, program = _outgoing_filter()
             self._socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
         self._socket.setblocking(False)
         self._socket.bind((INTERFACE, ETH_P_ALL))
@@ -76,20 +76,20 @@ class Capture:
 
     def packets(self) -> list[Packet]:
         """Everything captured, in order of time. Raises RuntimeError if the kernel dropped any."""
-        found = []
+        packets = []
         while True:
             try:
-                frame, control, _, address = self._socket.recvmsg(SNAP, 64)
+                frame, control, _, address = self._socket.recvmsg(SNAP_LENGTH, 64)
             except BlockingIOError:
                 break
             packet = _parse(frame, _stamp(control), address[2] == PACKET_OUTGOING)
             if packet is not None:
-                found.append(packet)
+                packets.append(packet)
         statistics = self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8)
         _, drops = struct.unpack("II", statistics)
         if drops:
             raise RuntimeError(f"the capture lost {drops} packets: its buffer is too small")
-        return sorted(found, key=lambda packet: packet.stamp_ns)
+        return sorted(packets, key=lambda packet: packet.stamp_ns)
 
 
 def _stamp(control: list[tuple[int, int, bytes]]) -> int:
@@ -100,25 +100,25 @@ def _stamp(control: list[tuple[int, int, bytes]]) -> int:
     raise RuntimeError("a captured packet has no time stamp")
 
 
-def _parse(frame: bytes, stamp_ns: int, outgoing: bool) -> Packet | None:
+def _parse(frame: bytes, stamp_ns: int, is_outgoing: bool) -> Packet | None:
     """An IPv4 packet of a protocol that is measured; None for anything else."""
     if len(frame) < 34 or frame[12:14] != b"\x08\x00":
         return None
-    ip_header = (frame[14] & 15) * 4
-    total = int.from_bytes(frame[16:18])
+    ip_header_length = (frame[14] & 15) * 4
+    ip_length = int.from_bytes(frame[16:18])
     protocol = frame[23]
-    body = frame[14 + ip_header :]
-    if len(body) < 8:
+    transport = frame[14 + ip_header_length :]
+    if len(transport) < 8:
         return None
-    first, second = struct.unpack(">HH", body[:4])
-    client, server = (first, second) if outgoing else (second, first)
-    flags, header = 0, 8
+    first_port, second_port = struct.unpack(">HH", transport[:4])
+    client_port, server_port = (first_port, second_port) if is_outgoing else (second_port, first_port)
+    flags, header_length = 0, 8
     if protocol == TCP:
-        header, flags = (body[12] >> 4) * 4, body[13]
+        header_length, flags = (transport[12] >> 4) * 4, transport[13]
     elif protocol == ICMP:
-        client, server = int.from_bytes(body[4:6]), 0
+        client_port, server_port = int.from_bytes(transport[4:6]), 0
     elif protocol != UDP:
         return None
-    flow = (protocol, client, server)
-    payload = total - ip_header - header
-    return Packet(stamp_ns, outgoing, flow, payload, flags, body[header : header + 32])
+    flow = (protocol, client_port, server_port)
+    payload_bytes = ip_length - ip_header_length - header_length
+    return Packet(stamp_ns, is_outgoing, flow, payload_bytes, flags, transport[header_length : header_length + 32])

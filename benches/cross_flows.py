@@ -45,43 +45,43 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--congestion", default="cubic")
     parser.add_argument("--lasts", type=int, default=10, help="seconds of the flow that tells")
-    asked = parser.parse_args()
-    neph = str(asked.neph.resolve())
+    args = parser.parse_args()
+    neph = str(args.neph.resolve())
     name = f"cross{os.getpid()}"
     with tempfile.TemporaryDirectory() as folder:
         topology = pathlib.Path(folder) / "lab.toml"
-        topology.write_text(LAB.format(congestion=asked.congestion))
+        topology.write_text(LAB.format(congestion=args.congestion))
         subprocess.run([neph, "lab", "up", str(topology), "--detach", "--name", name], check=True)
         try:
-            measure(neph, name, asked.rounds, asked.lasts)
+            measure(neph, name, args.rounds, args.lasts)
         finally:
             subprocess.run([neph, "lab", "down", name], check=True)
 
 
-def measure(neph: str, name: str, rounds: int, lasts: int) -> None:
-    def at(site: str, *words: str) -> subprocess.Popen:
-        command = [neph, "lab", "run", site, "--lab", name, "--", neph, *words]
+def measure(neph: str, name: str, rounds: int, duration_s: int) -> None:
+    def start_neph(site: str, *arguments: str) -> subprocess.Popen:
+        command = [neph, "lab", "run", site, "--lab", name, "--", neph, *arguments]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
 
-    reflector = at("server", "reflect", "--listen", SERVER)
+    reflector = start_neph("server", "reflect", "--listen", SERVER)
     reflector.stderr.readline()
-    flow = ["stress", "flow", SERVER, "--rate", "max"]
+    flow_command = ["stress", "flow", SERVER, "--rate", "max"]
     try:
-        for known in [0, 1, 3, 7]:
+        for cross_flow_count in [0, 1, 3, 7]:
             for _ in range(rounds):
-                beside = ["--flows", str(known), "-w", f"{lasts + 4}s"]
-                others = at("client", *flow, *beside) if known else None
+                cross_options = ["--flows", str(cross_flow_count), "-w", f"{duration_s + 4}s"]
+                cross_traffic = start_neph("client", *flow_command, *cross_options) if cross_flow_count else None
                 # What began first has settled by then.
                 time.sleep(3)
-                own = at("client", *flow, "--capacity", CAPACITY, "-w", f"{lasts}s", "--format", "json")
-                told, said = own.communicate()
-                rate = json.loads(told)[0]["received_bit_s"]
-                found = re.search(r": (\d+)$", said.strip())
-                found = found.group(1) if found else said.strip()
-                print(f"{known} cross flows: own {rate / 1e6:.2f} Mbit/s, told {found}", flush=True)
-                if others:
-                    others.communicate()
+                measured_flow = start_neph("client", *flow_command, "--capacity", CAPACITY, "-w", f"{duration_s}s", "--format", "json")
+                stdout, stderr = measured_flow.communicate()
+                rate = json.loads(stdout)[0]["received_bit_s"]
+                count = re.search(r": (\d+)$", stderr.strip())
+                count = count.group(1) if count else stderr.strip()
+                print(f"{cross_flow_count} cross flows: own {rate / 1e6:.2f} Mbit/s, told {count}", flush=True)
+                if cross_traffic:
+                    cross_traffic.communicate()
     finally:
         reflector.terminate()
         reflector.wait()

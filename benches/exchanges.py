@@ -28,53 +28,53 @@ def exchanges(packets: Iterable[Packet]) -> list[Exchange]:
     by_flow: dict[tuple[int, int, int], list[Packet]] = {}
     for packet in packets:
         by_flow.setdefault(packet.flow, []).append(packet)
-    found = [exchange for flow in by_flow.values() for exchange in _of_one_flow(flow)]
-    return sorted(found, key=lambda exchange: exchange.sent_ns)
+    exchanges = [exchange for flow in by_flow.values() for exchange in _exchanges_of_flow(flow)]
+    return sorted(exchanges, key=lambda exchange: exchange.sent_ns)
 
 
-def _of_one_flow(packets: list[Packet]) -> Iterable[Exchange]:
-    """A request that left before the last one was answered spoils both: neither is told."""
-    dialled: int | None = None
-    sent: int | None = None
-    answered: int | None = None
-    spoilt = False
+def _exchanges_of_flow(packets: list[Packet]) -> Iterable[Exchange]:
+    """A request that left before the previous one was answered makes both ambiguous: neither is returned."""
+    dialled_ns: int | None = None
+    sent_ns: int | None = None
+    answered_ns: int | None = None
+    overlaps = False
     for packet in packets:
-        if packet.outgoing and packet.flags & SYN:
-            dialled = packet.stamp_ns
-        if packet.payload <= 0:
+        if packet.is_outgoing and packet.flags & SYN:
+            dialled_ns = packet.stamp_ns
+        if packet.payload_bytes <= 0:
             continue
-        if not packet.outgoing:
-            answered = packet.stamp_ns if sent is not None else None
+        if not packet.is_outgoing:
+            answered_ns = packet.stamp_ns if sent_ns is not None else None
             continue
-        if sent is not None and answered is not None:
-            if not spoilt:
-                yield Exchange(packet.flow, dialled, sent, answered)
-            dialled, spoilt = None, False
-        elif sent is not None and packet.stamp_ns - sent > ONE_REQUEST_NS:
-            spoilt = True
-        sent, answered = packet.stamp_ns, None
-    if sent is not None and answered is not None and not spoilt:
-        yield Exchange(packets[0].flow, dialled, sent, answered)
+        if sent_ns is not None and answered_ns is not None:
+            if not overlaps:
+                yield Exchange(packet.flow, dialled_ns, sent_ns, answered_ns)
+            dialled_ns, overlaps = None, False
+        elif sent_ns is not None and packet.stamp_ns - sent_ns > ONE_REQUEST_NS:
+            overlaps = True
+        sent_ns, answered_ns = packet.stamp_ns, None
+    if sent_ns is not None and answered_ns is not None and not overlaps:
+        yield Exchange(packets[0].flow, dialled_ns, sent_ns, answered_ns)
 
 
-def busiest_flow(found: list[Exchange]) -> list[Exchange]:
+def busiest_flow(exchanges: list[Exchange]) -> list[Exchange]:
     """The exchanges of the flow that has most of them: the measurement, not its negotiation."""
     counts: dict[tuple[int, int, int], int] = {}
-    for exchange in found:
+    for exchange in exchanges:
         counts[exchange.flow] = counts.get(exchange.flow, 0) + 1
     if not counts:
         return []
-    most = max(counts, key=lambda flow: counts[flow])
-    return [exchange for exchange in found if exchange.flow == most]
+    busiest = max(counts, key=lambda flow: counts[flow])
+    return [exchange for exchange in exchanges if exchange.flow == busiest]
 
 
-def first_after(found: list[Exchange], moments: list[int], wall_ns: int) -> Exchange | None:
+def first_after(exchanges: list[Exchange], moments: list[int], wall_ns: int) -> Exchange | None:
     """The exchange whose moment (in the sorted `moments`) is the first at or after `wall_ns`.
 
     2 us before it count as at it, because a tool's wall clock and the kernel's differ by as much
     as reading them takes. None if there is none within 2 ms.
     """
-    at = bisect_left(moments, wall_ns - 2_000)
-    if at == len(found) or moments[at] - wall_ns > 2_000_000:
+    index = bisect_left(moments, wall_ns - 2_000)
+    if index == len(exchanges) or moments[index] - wall_ns > 2_000_000:
         return None
-    return found[at]
+    return exchanges[index]

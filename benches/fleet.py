@@ -20,8 +20,8 @@ from capture import UDP, Capture, Packet
 from environment import Environment, sentence
 from exchanges import exchanges
 from figures import micros, quantile, table
-from fleets import Asker, Load, installed
-from memory import watched
+from fleet_tools import FleetTool, Load, installed_tools
+from memory import watch_memory
 from namespaces import Pair, veth_pair
 from processes import run, server
 
@@ -42,45 +42,45 @@ class Result:
     fullest_millisecond: int
 
 
-def measure(pair: Pair, asker: Asker, load: Load, folder: Path) -> Result:
+def measure(pair: Pair, tool: FleetTool, load: Load, folder: Path) -> Result:
     """Runs a tool while its packets are captured."""
-    with server(pair.server, asker.answerer(folder)), Capture(pair.client) as capture:
-        with watched(pair.client) as memory:
-            limit = load.seconds + (0 if asker.endless else 30)
-            command = asker.command(load, folder)
-            ran = run(pair.client, command, folder, limit, stop_at_limit=asker.endless)
-        if ran.status != 0 and not asker.endless:
-            raise RuntimeError(f"{asker.name} ended with {ran.status}: {ran.errors[-300:]}")
-        packets = [p for p in capture.packets() if p.flow[0] == UDP and p.flow[2] == asker.port]
-    return _result(packets, ran.cpu_seconds, memory.most)
+    with server(pair.server, tool.server_command(folder)), Capture(pair.client) as capture:
+        with watch_memory(pair.client) as memory:
+            limit = load.seconds + (0 if tool.runs_until_stopped else 30)
+            command = tool.command(load, folder)
+            finished = run(pair.client, command, folder, limit, stop_at_limit=tool.runs_until_stopped)
+        if finished.status != 0 and not tool.runs_until_stopped:
+            raise RuntimeError(f"{tool.name} ended with {finished.status}: {finished.errors[-300:]}")
+        packets = [packet for packet in capture.packets() if packet.flow[0] == UDP and packet.flow[2] == tool.port]
+    return _result(packets, finished.cpu_seconds, memory.max_bytes)
 
 
 def _result(packets: list[Packet], cpu_seconds: float, memory: int) -> Result:
-    begin = packets[0].stamp_ns + SETTLING_NS
-    sent = [packet for packet in packets if packet.outgoing]
-    settled = [packet.stamp_ns // 1_000_000 for packet in sent if packet.stamp_ns >= begin]
-    trips = [x.answered_ns - x.sent_ns for x in exchanges(packets) if x.sent_ns >= begin]
+    settled_at = packets[0].stamp_ns + SETTLING_NS
+    sent = [packet for packet in packets if packet.is_outgoing]
+    send_milliseconds = [packet.stamp_ns // 1_000_000 for packet in sent if packet.stamp_ns >= settled_at]
+    round_trips = [exchange.answered_ns - exchange.sent_ns for exchange in exchanges(packets) if exchange.sent_ns >= settled_at]
     return Result(
         cpu_seconds=cpu_seconds,
         memory=memory,
         sent=len(sent),
         answered=len(packets) - len(sent),
         flows=len({packet.flow for packet in sent}),
-        round_trip_ns=quantile(trips, 0.5),
-        fullest_millisecond=max(Counter(settled).values()),
+        round_trip_ns=quantile(round_trips, 0.5),
+        fullest_millisecond=max(Counter(send_milliseconds).values()),
     )
 
 
-def compare(pair: Pair, askers: list[Asker], load: Load, rounds: int) -> dict[str, list[Result]]:
+def compare(pair: Pair, tools: list[FleetTool], load: Load, rounds: int) -> dict[str, list[Result]]:
     """Every tool in every round, by turns."""
-    results: dict[str, list[Result]] = {asker.name: [] for asker in askers}
+    results: dict[str, list[Result]] = {tool.name: [] for tool in tools}
     for number in range(rounds):
-        for asker in askers[number % len(askers) :] + askers[: number % len(askers)]:
-            with tempfile.TemporaryDirectory() as name:
-                folder = Path(name)
+        for tool in tools[number % len(tools) :] + tools[: number % len(tools)]:
+            with tempfile.TemporaryDirectory() as folder_name:
+                folder = Path(folder_name)
                 build_loop(folder)
-                results[asker.name].append(measure(pair, asker, load, folder))
-            print(f"round {number + 1}: {asker.name}", file=sys.stderr)
+                results[tool.name].append(measure(pair, tool, load, folder))
+            print(f"round {number + 1}: {tool.name}", file=sys.stderr)
     return results
 
 
@@ -97,10 +97,10 @@ def rows(results: dict[str, list[Result]]) -> list[list[str]]:
     def median(name: str, field: str) -> float:
         return statistics.median(getattr(result, field) for result in results[name])
 
-    first = next(iter(results))
+    neph_name = next(iter(results))
 
     def ratio(name: str, field: str) -> str:
-        return f"{median(name, field) / max(median(first, field), 1e-9):.2f}"
+        return f"{median(name, field) / max(median(neph_name, field), 1e-9):.2f}"
 
     return [
         [
@@ -130,21 +130,21 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    load = Load(asked.flows, asked.interval_us, asked.seconds)
-    neph = str(Path(asked.neph).resolve())
+    args = parser.parse_args()
+    load = Load(args.flows, args.interval_us, args.seconds)
+    neph = str(Path(args.neph).resolve())
     environment = Environment.begin()
     with veth_pair() as pair:
-        askers = installed(neph, asked.fortio, asked.cloudprober)
-        results = compare(pair, askers, load, asked.rounds)
+        tools = installed_tools(neph, args.fortio, args.cloudprober)
+        results = compare(pair, tools, load, args.rounds)
     print(f"{load.flows} flows, {load.messages} messages in {load.seconds} s\n")
     heading = ["tool", "flows", "sent", "CPU s", "/neph", "MiB", "/neph"]
     print(table([*heading, "round trip us", "/neph", "most in 1 ms"], rows(results)))
-    told = environment.tell()
-    print(f"\n{sentence(told)}")
-    if asked.json:
-        kept = {name: [asdict(result) for result in each] for name, each in results.items()}
-        asked.json.write_text(json.dumps({"environment": told, "results": kept}, indent=1))
+    environment_facts = environment.facts()
+    print(f"\n{sentence(environment_facts)}")
+    if args.json:
+        tool_results = {name: [asdict(result) for result in runs] for name, runs in results.items()}
+        args.json.write_text(json.dumps({"environment": environment_facts, "results": tool_results}, indent=1))
 
 
 if __name__ == "__main__":

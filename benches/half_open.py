@@ -19,48 +19,48 @@ from pathlib import Path
 
 from environment import Environment, sentence
 from figures import table
-from lab import Lab, document, lab
+from lab import Lab, run_json, lab
 from namespaces import entered
 
 TOPOLOGY = Path(__file__).resolve().parent.parent / "crates/neph-lab/topologies/flows-4-paths.toml"
 TARGET, OPEN, CLOSED = "10.83.0.2", 8080, 8081
 # The longest round trip of the topology, and what the two hosts may take.
 ROUND_TRIP = 0.078
-LOOKS_A_SECOND = 20
+SAMPLES_PER_SECOND = 20
 
 
-def sockets(up: Lab, state: str) -> int:
+def sockets(lab_up: Lab, state: str) -> int:
     """How many sockets of the target `ss` shows in this state, at either port."""
-    inside = ["nsenter", f"--net=/run/netns/{up.namespace('server')}"]
+    nsenter = ["nsenter", f"--net=/run/netns/{lab_up.namespace('server')}"]
     ports = f"( sport = :{OPEN} or sport = :{CLOSED} )"
-    command = [*inside, "ss", "-Htan", "state", state, ports]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return len(ran.stdout.splitlines())
+    command = [*nsenter, "ss", "-Htan", "state", state, ports]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    return len(finished.stdout.splitlines())
 
 
-def ask(asked: argparse.Namespace, up: Lab, port: int) -> dict:
+def send_syns(args: argparse.Namespace, lab_up: Lab, port: int) -> dict:
     """A fleet of SYNs; what `ss` saw meanwhile at most, and afterwards."""
-    most, over = {"syn-recv": 0, "established": 0}, threading.Event()
+    max_sockets, stopped = {"syn-recv": 0, "established": 0}, threading.Event()
 
-    def look() -> None:
-        while not over.wait(1 / LOOKS_A_SECOND):
-            for state in most:
-                most[state] = max(most[state], sockets(up, state))
+    def sample() -> None:
+        while not stopped.wait(1 / SAMPLES_PER_SECOND):
+            for state in max_sockets:
+                max_sockets[state] = max(max_sockets[state], sockets(lab_up, state))
 
-    watcher = threading.Thread(target=look)
-    watcher.start()
+    sampler = threading.Thread(target=sample)
+    sampler.start()
     try:
-        command = [asked.neph, "flows", f"syn://{TARGET}:{port}", "--flows", str(asked.flows)]
-        command += ["--site", up.namespace("client"), "--interval", "1s"]
+        command = [args.neph, "flows", f"syn://{TARGET}:{port}", "--flows", str(args.flows)]
+        command += ["--site", lab_up.namespace("client"), "--interval", "1s"]
         # More than 200 a second to a target are refused unless somebody asks for them.
-        command += ["--rate-cap", str(max(asked.flows, 200))]
-        command += ["--duration", f"{asked.seconds}s", "--format", "json", "--quiet"]
-        tally = document(command, asked.seconds + 60)["tally"]
+        command += ["--rate-cap", str(max(args.flows, 200))]
+        command += ["--duration", f"{args.seconds}s", "--format", "json", "--quiet"]
+        tally = run_json(command, args.seconds + 60)["tally"]
     finally:
-        over.set()
-        watcher.join()
+        stopped.set()
+        sampler.join()
     time.sleep(1)
-    return {"tally": tally, "most": most, "after": {state: sockets(up, state) for state in most}}
+    return {"tally": tally, "most": max_sockets, "after": {state: sockets(lab_up, state) for state in max_sockets}}
 
 
 def main() -> None:
@@ -70,36 +70,36 @@ def main() -> None:
     parser.add_argument("--flows", type=int, default=512)
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--json", type=Path)
-    asked = parser.parse_args()
-    asked.neph = str(Path(asked.neph).resolve())
+    args = parser.parse_args()
+    args.neph = str(Path(args.neph).resolve())
     environment = Environment.begin()
     with (
         tempfile.TemporaryDirectory() as name,
-        lab(asked.neph, TOPOLOGY, f"halfopen{os.getpid()}", Path(name) / "record") as up,
+        lab(args.neph, TOPOLOGY, f"halfopen{os.getpid()}", Path(name) / "record") as lab_up,
     ):
-        with entered(up.namespace("server")):
+        with entered(lab_up.namespace("server")):
             listener = socket.create_server((TARGET, OPEN), backlog=1024)
         # It never accepts: only the kernel answers.
         with closing(listener):
-            found = {"listening": ask(asked, up, OPEN), "closed": ask(asked, up, CLOSED)}
+            results = {"listening": send_syns(args, lab_up, OPEN), "closed": send_syns(args, lab_up, CLOSED)}
     rows = [
         [
-            *(port, str(of["tally"]["messages"]), str(of["tally"]["replies"])),
-            *(str(of["most"]["syn-recv"]), str(of["most"]["established"])),
-            *(str(of["after"]["syn-recv"]), str(of["after"]["established"])),
+            *(port, str(result["tally"]["messages"]), str(result["tally"]["replies"])),
+            *(str(result["most"]["syn-recv"]), str(result["most"]["established"])),
+            *(str(result["after"]["syn-recv"]), str(result["after"]["established"])),
         ]
-        for port, of in found.items()
+        for port, result in results.items()
     ]
     heading = ["port", "SYNs", "answered", "half open at once, most", "established, most"]
     print(table([*heading, "half open a second later", "established"], rows))
     print(
-        f"\nA SYN is taken back when its answer arrives: {asked.flows} a second are half open for a "
-        f"round trip, so about {asked.flows * ROUND_TRIP:.0f} at once."
+        f"\nA SYN is taken back when its answer arrives: {args.flows} a second are half open for a "
+        f"round trip, so about {args.flows * ROUND_TRIP:.0f} at once."
     )
-    told = environment.tell()
-    print(f"\n{sentence(told)}")
-    if asked.json:
-        asked.json.write_text(json.dumps({"environment": told, **found}, indent=1))
+    environment_facts = environment.facts()
+    print(f"\n{sentence(environment_facts)}")
+    if args.json:
+        args.json.write_text(json.dumps({"environment": environment_facts, **results}, indent=1))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ SECONDS = 0.5
 MESSAGES = 500
 
 
-def inside(namespace: str, *command: str) -> tuple[str, ...]:
+def nsenter(namespace: str, *command: str) -> tuple[str, ...]:
     return ("nsenter", f"--net=/run/netns/{namespace}", *command)
 
 
@@ -37,7 +37,7 @@ def reflectors(pair: Pair, builds: dict[str, Path]) -> Iterator[dict[str, subpro
     processes = {}
     for name, neph in builds.items():
         command = (str(neph), "reflect", *options, "--listen", f"0.0.0.0:{PORTS[name]}")
-        processes[name] = subprocess.Popen(inside(pair.server, *command))
+        processes[name] = subprocess.Popen(nsenter(pair.server, *command))
     time.sleep(0.5)
     try:
         yield processes
@@ -47,19 +47,19 @@ def reflectors(pair: Pair, builds: dict[str, Path]) -> Iterator[dict[str, subpro
             process.wait()
 
 
-def answered(pair: Pair, loop: Path, how: str, port: int) -> float:
+def measure_request_rate(pair: Pair, loop: Path, protocol: str, port: int) -> float:
     """Requests answered in a second, one after the other."""
-    command = inside(pair.client, str(loop), how, SERVER_ADDRESS, str(port), str(SECONDS))
+    command = nsenter(pair.client, str(loop), protocol, SERVER_ADDRESS, str(port), str(SECONDS))
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def echo(pair: Pair, neph: Path, port: int) -> float:
+def measure_echo(pair: Pair, neph: Path, port: int) -> float:
     """Median service time of WebSocket messages, microseconds."""
     target = f"ws://{SERVER_ADDRESS}:{port}"
     options = ("-i", "0.001", "-c", str(MESSAGES), "--no-icmp", "-q", "--format", "json")
-    command = inside(pair.client, str(neph), "ping", target, *options)
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    return json.loads(ran.stdout)["flows"][0]["service_ns"]["p50"]["value"] / 1e3
+    command = nsenter(pair.client, str(neph), "ping", target, *options)
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(finished.stdout)["flows"][0]["service_ns"]["p50"]["value"] / 1e3
 
 
 def cpu_ticks(pid: int) -> int:
@@ -87,32 +87,32 @@ def main() -> None:
         loop = Path(folder) / "ask_loop"
         source = Path(__file__).with_name("ask_loop.c")
         subprocess.run(("cc", "-O2", "-o", str(loop), str(source)), check=True)
-        asked = {
-            "WebSocket echo, p50 us": lambda name: echo(pair, builds[name], PORTS[name]),
-            "UDP round trips/s": lambda name: answered(pair, loop, "udp", PORTS[name]),
-            "HTTP transactions/s": lambda name: answered(pair, loop, "http", PORTS[name]),
+        metrics = {
+            "WebSocket echo, p50 us": lambda name: measure_echo(pair, builds[name], PORTS[name]),
+            "UDP round trips/s": lambda name: measure_request_rate(pair, loop, "udp", PORTS[name]),
+            "HTTP transactions/s": lambda name: measure_request_rate(pair, loop, "http", PORTS[name]),
         }
         for _ in range(options.rounds):
             with reflectors(pair, builds) as processes:
-                for what, ask in asked.items():
-                    turns: dict[str, list[float]] = {name: [] for name in builds}
-                    before = {name: cpu_ticks(process.pid) for name, process in processes.items()}
+                for metric, measure in metrics.items():
+                    turn_values: dict[str, list[float]] = {name: [] for name in builds}
+                    ticks_before = {name: cpu_ticks(process.pid) for name, process in processes.items()}
                     for _ in range(options.turns):
                         for name in random.sample(sorted(builds), 2):
-                            turns[name].append(ask(name))
+                            turn_values[name].append(measure(name))
                     for name, process in processes.items():
-                        figures.setdefault(what, {}).setdefault(name, []).append(median(turns[name]))
-                        if what.endswith("/s"):
+                        figures.setdefault(metric, {}).setdefault(name, []).append(median(turn_values[name]))
+                        if metric.endswith("/s"):
                             # A tick is 10 ms.
-                            spent = (cpu_ticks(process.pid) - before[name]) * 1e4
-                            each = spent / (sum(turns[name]) * SECONDS)
-                            cost = f"{what.split()[0]} request, us of processor"
-                            figures.setdefault(cost, {}).setdefault(name, []).append(each)
+                            cpu_us = (cpu_ticks(process.pid) - ticks_before[name]) * 1e4
+                            us_per_request = cpu_us / (sum(turn_values[name]) * SECONDS)
+                            cost_metric = f"{metric.split()[0]} request, us of processor"
+                            figures.setdefault(cost_metric, {}).setdefault(name, []).append(us_per_request)
     rows = []
-    for what, of in figures.items():
-        pairs = [new / old for new, old in zip(of["new"], of["old"], strict=True)]
-        old, new = (f"{median(of[name]):,.1f}" for name in ("old", "new"))
-        rows.append([what, old, new, f"{median(pairs):.3f}", quartiles(pairs)])
+    for metric, values in figures.items():
+        ratios = [new / old for new, old in zip(values["new"], values["old"], strict=True)]
+        old, new = (f"{median(values[name]):,.1f}" for name in ("old", "new"))
+        rows.append([metric, old, new, f"{median(ratios):.3f}", quartiles(ratios)])
     print(table(["", "old", "new", "new/old", "half of the rounds"], rows))
 
 

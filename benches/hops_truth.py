@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How far off are the delays that neph hops tells, where every one of them is known?
+"""How large is the error of the delays that neph hops reports? Every true delay is known.
 
     cargo build --release -p neph
     sudo python3 benches/hops_truth.py --neph target/release/neph
 
 A link of the lab between two sites, TCP, UDP and pings both ways, tcpdump at both ends. Both captures
 have one clock, so each packet's delay is known; one file's stamps are then moved by 3 s and 40 ppm, and
-neph hops has to tell the delays without knowing. What it tells is held against the captures as
-hops_frames.py reads them (which packets are the same, lost, out of order, put together of pieces), and
-against the link's own record. The last line is for docs/passive.md. Needs root, tcpdump, ethtool, ping.
+neph hops has to calculate the delays without this knowledge. Its output is compared with the captures as
+hops_frames.py reads them (which packets are the same, lost, out of order, joined), and with the record of
+the link. The last line is for docs/passive.md. Needs root, tcpdump, ethtool, ping.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from pathlib import Path
 
 from environment import Environment, sentence
 from figures import table
-from hops_frames import NUMBERED, SECOND, Crossed, crossed, frames, records, shifted
+from hops_frames import NUMBERED_PORT, SECOND, DirectionResult, compare_points, frames, records, shift_clock
 from lab import Lab, lab
 from link_record import packets
 
@@ -49,16 +49,16 @@ b = "server"
 """
 CLIENT, SERVER = "10.79.0.1", "10.79.0.2"
 # tcpdump has a block of packets after a second at the latest, and leaves out at its end what it has not.
-RETIRED = 1.3
+CAPTURE_FLUSH_S = 1.3
 OFFSET, PPM = 3 * SECOND, 40
-NEAR = 5_000
+NEAR_NS = 5_000
 # Shifted stamps are whole nanoseconds.
 ROUNDING = 2
 # Behind the two sites: hosts whose own interfaces leave cutting and joining to the kernel.
 HOSTS = {"client": ("10.79.11.1", "10.79.11.2"), "server": ("10.79.12.1", "10.79.12.2")}
 SNAP = "128"
 # Bytes of a datagram that the kernel is asked to send in pieces, and of a piece.
-WHOLE, PIECE = 4_500, 1_000
+DATAGRAM_BYTES, SEGMENT_BYTES = 4_500, 1_000
 UDP_SEGMENT, IP_MTU_DISCOVER, IP_PMTUDISC_DO = 103, 10, 2
 
 
@@ -70,7 +70,7 @@ class Scenario:
     link: str
     traffic: str = "both ways"
     offload: bool = False
-    # Whether the claim for the docs is about it: its quickest packets are many.
+    # Whether the claim in the docs includes it: many of its packets take the shortest time.
     is_claimed: bool = True
 
 
@@ -85,69 +85,69 @@ SCENARIOS = (
 
 
 @dataclass
-class Told:
-    """What neph said of one scenario, against what is so."""
+class Comparison:
+    """The result of neph for one scenario, compared with the true delays."""
 
     scenario: Scenario
-    off: list[int] = field(default_factory=list)
-    bounds: list[int] = field(default_factory=list)
-    # Told delays outside of their bounds, told pairs of stamps that are of two packets, and packets
-    # told to be lost that are not.
-    beyond: int = 0
-    strangers: int = 0
-    alive: int = 0
-    # Told and so: packets, joined ones, lost, reordered.
+    errors_ns: list[int] = field(default_factory=list)
+    bounds_ns: list[int] = field(default_factory=list)
+    # Reported delays outside of their error bounds, reported pairs of timestamps of different packets,
+    # and packets reported as lost that are not lost.
+    outside_bound: int = 0
+    wrong_pairs: int = 0
+    wrongly_lost: int = 0
+    # Reported and true numbers of packets, joined ones, lost, reordered.
     counts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    # From a sender's stamp to the link's, and from its end to the receiver's stamp; there and back.
+    # From a sender's timestamp to the link's, and from the link to the receiver's; forward and reverse.
     margins: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def near(self) -> int:
-        return sum(abs(off) <= NEAR for off in self.off)
+        return sum(abs(error_ns) <= NEAR_NS for error_ns in self.errors_ns)
 
 
 def inside(namespace: str, *command: str) -> list[str]:
     return ["nsenter", f"--net=/run/netns/{namespace}", *command]
 
 
-def done(*command: str) -> None:
+def run_checked(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 @contextmanager
-def hosts(up: Lab) -> Iterator[dict[str, tuple[str, str]]]:
+def hosts(lab_up: Lab) -> Iterator[dict[str, tuple[str, str]]]:
     """A host behind each site, over a veth that cuts and joins segments; namespace and interface."""
-    made = {site: f"hops{os.getpid()}{site[0]}" for site in HOSTS}
+    namespaces = {site: f"hops{os.getpid()}{site[0]}" for site in HOSTS}
     try:
         for site, (router, host) in HOSTS.items():
-            name, at_site = made[site], up.namespace(site)
-            done("ip", "netns", "add", name)
-            done("ip", "link", "add", "hop0", "netns", name, "type", "veth", "peer", "name", "host", "netns", at_site)
+            name, at_site = namespaces[site], lab_up.namespace(site)
+            run_checked("ip", "netns", "add", name)
+            run_checked("ip", "link", "add", "hop0", "netns", name, "type", "veth", "peer", "name", "host", "netns", at_site)
             for namespace, interface, address in ((name, "hop0", host), (at_site, "host", router)):
-                done(*inside(namespace, "ip", "address", "add", f"{address}/24", "dev", interface))
-                done(*inside(namespace, "ip", "link", "set", interface, "up"))
+                run_checked(*inside(namespace, "ip", "address", "add", f"{address}/24", "dev", interface))
+                run_checked(*inside(namespace, "ip", "link", "set", interface, "up"))
                 # A veth joins only what its other end would not have cut: at the server joined
                 # packets come, at the client pieces.
                 tso = "off" if (site, interface) == ("server", "host") else "on"
-                done(*inside(namespace, "ethtool", "-K", interface, "tso", tso, "gso", "on", "gro", "on"))
-            done(*inside(name, "ip", "link", "set", "lo", "up"))
+                run_checked(*inside(namespace, "ethtool", "-K", interface, "tso", tso, "gso", "on", "gro", "on"))
+            run_checked(*inside(name, "ip", "link", "set", "lo", "up"))
             # What comes within 30 us is joined, as an interface does that raises few interrupts.
             wait = "echo 30000 > /sys/class/net/hop0/gro_flush_timeout"
-            done("ip", "netns", "exec", name, "sh", "-c", wait)
-            done(*inside(name, "ip", "route", "add", "default", "via", router))
-            done(*inside(at_site, "sysctl", "-qw", "net.ipv4.ip_forward=1"))
+            run_checked("ip", "netns", "exec", name, "sh", "-c", wait)
+            run_checked(*inside(name, "ip", "route", "add", "default", "via", router))
+            run_checked(*inside(at_site, "sysctl", "-qw", "net.ipv4.ip_forward=1"))
             other = next(each for each in HOSTS if each != site)
             network = f"{HOSTS[other][0].rsplit('.', 1)[0]}.0/24"
             via = SERVER if site == "client" else CLIENT
-            done(*inside(at_site, "ip", "route", "add", network, "via", via, "dev", "path", "onlink"))
-        yield {site: (name, "hop0") for site, name in made.items()}
+            run_checked(*inside(at_site, "ip", "route", "add", network, "via", via, "dev", "path", "onlink"))
+        yield {site: (name, "hop0") for site, name in namespaces.items()}
     finally:
-        for name in made.values():
+        for name in namespaces.values():
             subprocess.run(("ip", "netns", "delete", name), capture_output=True, check=False)
 
 
 @contextmanager
-def reflecting(neph: str, namespace: str) -> Iterator[None]:
+def running_reflector(neph: str, namespace: str) -> Iterator[None]:
     """A reflector that answers."""
     child = subprocess.Popen(inside(namespace, neph, "reflect"), stderr=subprocess.PIPE, text=True)
     try:
@@ -161,11 +161,11 @@ def reflecting(neph: str, namespace: str) -> Iterator[None]:
 
 
 @contextmanager
-def capturing(namespace: str, interface: str, file: Path) -> Iterator[None]:
+def running_tcpdump(namespace: str, interface: str, file: Path) -> Iterator[None]:
     """tcpdump, without waking up for each packet: that would be part of what is measured."""
-    words = ["tcpdump", "-Z", "root", "-i", interface, "-s", SNAP, "-B", "65536"]
-    words += ["--time-stamp-precision=nano", "-w", str(file)]
-    child = subprocess.Popen(inside(namespace, *words), stderr=subprocess.PIPE, text=True)
+    command = ["tcpdump", "-Z", "root", "-i", interface, "-s", SNAP, "-B", "65536"]
+    command += ["--time-stamp-precision=nano", "-w", str(file)]
+    child = subprocess.Popen(inside(namespace, *command), stderr=subprocess.PIPE, text=True)
     try:
         while "listening on" not in (line := child.stderr.readline()):
             if not line:
@@ -173,155 +173,155 @@ def capturing(namespace: str, interface: str, file: Path) -> Iterator[None]:
         yield
     finally:
         child.send_signal(signal.SIGINT)
-        told = child.communicate()[1]
-    if " 0 packets dropped by kernel" not in " " + told.replace("\n", " "):
-        raise SystemExit(f"tcpdump lost packets: {told}")
+        stderr = child.communicate()[1]
+    if " 0 packets dropped by kernel" not in " " + stderr.replace("\n", " "):
+        raise SystemExit(f"tcpdump lost packets: {stderr}")
 
 
 def send_whole(target: str, seconds: float) -> None:
     """Large datagrams that the kernel cuts: with numbers in IP, and without. Runs at a host."""
     with ExitStack() as stack:
-        numbered, bare = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
-        for each in (numbered, bare):
-            each.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PIECE)
+        numbered, unnumbered = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
+        for each in (numbered, unnumbered):
+            each.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, SEGMENT_BYTES)
         # What may not be cut on the way and has no peer is not numbered.
-        bare.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
-        bare.bind(("", NUMBERED))
-        until, at = time.monotonic() + seconds, 0
-        while time.monotonic() < until:
-            pieces = (int.to_bytes(at + begin, 8).ljust(min(PIECE, WHOLE - begin)) for begin in range(0, WHOLE, PIECE))
-            whole = b"".join(pieces)
-            for each in (numbered, bare):
-                each.sendto(whole, (target, NUMBERED))
-            at += WHOLE
+        unnumbered.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+        unnumbered.bind(("", NUMBERED_PORT))
+        deadline, offset = time.monotonic() + seconds, 0
+        while time.monotonic() < deadline:
+            segments = (int.to_bytes(offset + begin, 8).ljust(min(SEGMENT_BYTES, DATAGRAM_BYTES - begin)) for begin in range(0, DATAGRAM_BYTES, SEGMENT_BYTES))
+            datagram = b"".join(segments)
+            for each in (numbered, unnumbered):
+                each.sendto(datagram, (target, NUMBERED_PORT))
+            offset += DATAGRAM_BYTES
             time.sleep(0.01)
 
 
-def send(neph: str, scenario: Scenario, ends: dict[str, tuple[str, str, str]], seconds: int) -> None:
+def send_traffic(neph: str, scenario: Scenario, ends: dict[str, tuple[str, str, str]], seconds: int) -> None:
     """Traffic for so long: pings from the client, or TCP, UDP and pings both ways."""
     client, server = ends["client"], ends["server"]
     with ExitStack() as stack:
         for namespace, _, _ in (client, server):
-            stack.enter_context(reflecting(neph, namespace))
+            stack.enter_context(running_reflector(neph, namespace))
         senders = [(client, server, "0.01")]
         if scenario.traffic == "both ways":
             senders.append((server, client, "0.013"))
         children = []
-        for (namespace, _, _), (_, _, target), every in senders:
-            words = [["ping", "-q", "-i", every, "-w", str(seconds), target]]
+        for (namespace, _, _), (_, _, target), ping_interval in senders:
+            commands = [["ping", "-q", "-i", ping_interval, "-w", str(seconds), target]]
             if scenario.traffic == "both ways":
                 bulk = ["--rate", "8Mbit/s", "-w", f"{seconds}s", target]
-                words.append([neph, "stress", "flow", *bulk])
-                words.append([neph, "stress", "stream", "--rate", "400kbit/s", "-w", f"{seconds}s", target])
+                commands.append([neph, "stress", "flow", *bulk])
+                commands.append([neph, "stress", "stream", "--rate", "400kbit/s", "-w", f"{seconds}s", target])
             if scenario.offload:
                 myself = [sys.executable, __file__, "--neph", neph, "--seconds", str(seconds)]
-                words.append([*myself, "--send-whole", target])
-            for each in words:
-                command = inside(namespace, *each)
+                commands.append([*myself, "--send-whole", target])
+            for arguments in commands:
+                command = inside(namespace, *arguments)
                 children.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         for child in children:
             child.wait()
-        time.sleep(RETIRED)
+        time.sleep(CAPTURE_FLUSH_S)
 
 
-def recorded(options: argparse.Namespace, scenario: Scenario, folder: Path) -> list[Path]:
+def record_captures(options: argparse.Namespace, scenario: Scenario, folder: Path) -> list[Path]:
     """Captures at both ends, in the order of the path."""
     topology = folder / "topology.toml"
     topology.write_text(LAB + scenario.link + "\n")
     files = [folder / "a.pcap", folder / "b.pcap"]
     with ExitStack() as stack:
-        up = stack.enter_context(lab(options.neph, topology, f"hops{os.getpid()}", folder / "record"))
+        lab_up = stack.enter_context(lab(options.neph, topology, f"hops{os.getpid()}", folder / "record"))
         ends = {
-            "client": (up.namespace("client"), "path", CLIENT),
-            "server": (up.namespace("server"), "path", SERVER),
+            "client": (lab_up.namespace("client"), "path", CLIENT),
+            "server": (lab_up.namespace("server"), "path", SERVER),
         }
         if scenario.offload:
-            behind = stack.enter_context(hosts(up))
-            ends = {site: (*behind[site], HOSTS[site][1]) for site in HOSTS}
+            host_namespaces = stack.enter_context(hosts(lab_up))
+            ends = {site: (*host_namespaces[site], HOSTS[site][1]) for site in HOSTS}
         with ExitStack() as captures:
             for (namespace, interface, _), file in zip(ends.values(), files):
-                captures.enter_context(capturing(namespace, interface, file))
+                captures.enter_context(running_tcpdump(namespace, interface, file))
             time.sleep(0.3)
-            send(options.neph, scenario, ends, options.seconds)
+            send_traffic(options.neph, scenario, ends, options.seconds)
     return files
 
 
-def truth(captures: list[bytes], client: str) -> list[Crossed]:
-    """There and back, as the captures say themselves."""
+def true_results(captures: list[bytes], client: str) -> list[DirectionResult]:
+    """Forward and reverse direction, from the unchanged captures."""
     points = [list(frames(capture)) for capture in captures]
     address = bytes(int(part) for part in client.split("."))
-    # Whatever stands in a capture shows that it lasted.
+    # The latest packet of a capture shows how long it lasted.
     ends = [max(stamp for _, stamp in records(capture)) for capture in captures]
-    ways = []
-    for is_back in (False, True):
-        mine = [[f for f in point if (f.flow[1] == address) != is_back] for point in points]
-        sender, receiver = reversed(mine) if is_back else mine
-        ways.append(crossed(sender, receiver, ends[not is_back]))
-    return ways
+    directions = []
+    for is_reverse in (False, True):
+        direction_frames = [[f for f in point if (f.flow[1] == address) != is_reverse] for point in points]
+        sender, receiver = reversed(direction_frames) if is_reverse else direction_frames
+        directions.append(compare_points(sender, receiver, ends[not is_reverse]))
+    return directions
 
 
-def hold(neph: str, scenario: Scenario, files: list[Path]) -> Told:
-    """What neph hops tells once one clock is off, against what is so."""
+def compare_with_neph(neph: str, scenario: Scenario, files: list[Path]) -> Comparison:
+    """Compares the output of neph hops on captures with different clocks with the true delays."""
     captures = [file.read_bytes() for file in files]
     client = HOSTS["client"][1] if scenario.offload else CLIENT
-    ways = truth(captures, client)
-    moved, was = shifted(captures[1], OFFSET, PPM)
-    away = files[1].with_name("b-moved.pcap")
-    away.write_bytes(moved)
-    command = [neph, "hops", str(files[0]), str(away), "--format", "ndjson", "--packets"]
+    directions = true_results(captures, client)
+    shifted, true_stamps = shift_clock(captures[1], OFFSET, PPM)
+    shifted_file = files[1].with_name("b-moved.pcap")
+    shifted_file.write_bytes(shifted)
+    command = [neph, "hops", str(files[0]), str(shifted_file), "--format", "ndjson", "--packets"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    told = Told(scenario)
-    packets_told, lost, reordered = 0, 0, 0
+    comparison = Comparison(scenario)
+    packet_count, lost, reordered = 0, 0, 0
     for line in map(json.loads, lines):
         if line["kind"] == "summary":
             joined = line["split_or_merged"]
         if line["kind"] != "packet":
             continue
-        is_back = line["direction"] == "reverse"
-        here, there = line["timestamps_unix_ns"]
+        is_reverse = line["direction"] == "reverse"
+        client_stamp, server_stamp = line["timestamps_unix_ns"]
         if line["lost_in"] == 0:
             lost += 1
-            told.alive += (was[there] if is_back else here) not in ways[is_back].lost
+            comparison.wrongly_lost += (true_stamps[server_stamp] if is_reverse else client_stamp) not in directions[is_reverse].lost
         reordered += line["reordered_in"] == [0]
         segment = line["segments"][0]
         if segment is None:
             continue
-        packets_told += 1
-        stamps = (was[there], here) if is_back else (here, was[there])
-        told.strangers += stamps not in ways[is_back].pairs
-        off = segment["ns"] - (stamps[1] - stamps[0])
-        told.off.append(off)
-        told.bounds.append(segment["bound_ns"])
-        told.beyond += abs(off) > segment["bound_ns"] + ROUNDING
-    so = {name: sum(getattr(way, name) for way in ways) for name in ("joined", "reordered")}
-    told.counts = {
-        "packets": (packets_told, sum(len(way.pairs) for way in ways)),
-        "joined": (joined, so["joined"]),
-        "lost": (lost, sum(len(way.lost) for way in ways)),
-        "reordered": (reordered, so["reordered"]),
+        packet_count += 1
+        stamps = (true_stamps[server_stamp], client_stamp) if is_reverse else (client_stamp, true_stamps[server_stamp])
+        comparison.wrong_pairs += stamps not in directions[is_reverse].pairs
+        error_ns = segment["ns"] - (stamps[1] - stamps[0])
+        comparison.errors_ns.append(error_ns)
+        comparison.bounds_ns.append(segment["bound_ns"])
+        comparison.outside_bound += abs(error_ns) > segment["bound_ns"] + ROUNDING
+    true_counts = {name: sum(getattr(direction, name) for direction in directions) for name in ("joined", "reordered")}
+    comparison.counts = {
+        "packets": (packet_count, sum(len(direction.pairs) for direction in directions)),
+        "joined": (joined, true_counts["joined"]),
+        "lost": (lost, sum(len(direction.lost) for direction in directions)),
+        "reordered": (reordered, true_counts["reordered"]),
     }
-    return told
+    return comparison
 
 
 def margins(files: list[Path], record: Path) -> list[tuple[int, int]]:
-    """Medians of what lies between the captures' stamps and the link's, before it and behind it; there
-    and back."""
+    """Median times from the captures' timestamps to the link's, before and after the link; forward and
+    reverse."""
     points = [{(f.flow[0], f.identity[1], *f.flow[3:]): f.stamp for f in frames(file.read_bytes())} for file in files]
     found = []
     for direction in (0, 1):
         sender, receiver = reversed(points) if direction else points
-        before, behind = [], []
-        for record_ in packets(record / "path.truth"):
-            _, way, verdict, protocol, _, arrival, _, left, _, _, number, *ports = record_[:13]
-            if way != direction or verdict or protocol not in (1, 6, 17):
+        before_link, after_link = [], []
+        for fields in packets(record / "path.truth"):
+            _, record_direction, verdict, protocol, _, arrival, _, departure, _, _, number, *ports = fields[:13]
+            if record_direction != direction or verdict or protocol not in (1, 6, 17):
                 continue
             key = (protocol, number, *ports)
-            # Numbers come again after 65,536 packets: a stamp of another one is far away.
-            if key in sender and key in receiver and 0 <= arrival - sender[key] < SECOND > receiver[key] - left >= 0:
-                before.append(arrival - sender[key])
-                behind.append(receiver[key] - left)
-        if before:
-            found.append((round(statistics.median(before)), round(statistics.median(behind))))
+            # IP ids repeat after 65,536 packets: the timestamp of another packet is far away.
+            if key in sender and key in receiver and 0 <= arrival - sender[key] < SECOND > receiver[key] - departure >= 0:
+                before_link.append(arrival - sender[key])
+                after_link.append(receiver[key] - departure)
+        if before_link:
+            found.append((round(statistics.median(before_link)), round(statistics.median(after_link))))
     return found
 
 
@@ -330,13 +330,13 @@ def quantile(values: list[int], share: float) -> int:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def row(told: Told) -> list[str]:
-    off = [abs(each) for each in told.off]
-    pair = {name: f"{a:,}" if a == b else f"{a:,} of {b:,}" for name, (a, b) in told.counts.items()}
+def row(comparison: Comparison) -> list[str]:
+    errors_ns = [abs(each) for each in comparison.errors_ns]
+    pair = {name: f"{a:,}" if a == b else f"{a:,} of {b:,}" for name, (a, b) in comparison.counts.items()}
     return [
-        told.scenario.name, told.scenario.traffic, pair["packets"], pair["joined"], f"{told.near / len(off):.2%}",
-        *(f"{value / 1e3:.2f}" for value in (quantile(off, 0.5), quantile(off, 0.999), max(off))),
-        f"{quantile(told.bounds, 0.5) / 1e3:.1f}", str(told.beyond), str(told.strangers), str(told.alive),
+        comparison.scenario.name, comparison.scenario.traffic, pair["packets"], pair["joined"], f"{comparison.near / len(errors_ns):.2%}",
+        *(f"{value / 1e3:.2f}" for value in (quantile(errors_ns, 0.5), quantile(errors_ns, 0.999), max(errors_ns))),
+        f"{quantile(comparison.bounds_ns, 0.5) / 1e3:.1f}", str(comparison.outside_bound), str(comparison.wrong_pairs), str(comparison.wrongly_lost),
         pair["lost"], pair["reordered"],
     ]
 
@@ -356,32 +356,32 @@ def main() -> None:
     if options.send_whole:
         return send_whole(options.send_whole, options.seconds)
     options.neph = str(Path(options.neph).resolve())
-    environment, all_told = Environment.begin(), []
+    environment, comparisons = Environment.begin(), []
     with tempfile.TemporaryDirectory() as name:
         for number, scenario in enumerate(SCENARIOS):
             if options.only and options.only not in scenario.name:
                 continue
             folder = (options.keep or Path(name)) / str(number)
             folder.mkdir(parents=True)
-            files = recorded(options, scenario, folder)
-            told = hold(options.neph, scenario, files)
+            files = record_captures(options, scenario, folder)
+            comparison = compare_with_neph(options.neph, scenario, files)
             if not scenario.offload:
-                told.margins = margins(files, folder / "record")
-            all_told.append(told)
-            print(f"{scenario.name}: {told.near} of {len(told.off)} within 5 us, {told.beyond} beyond their bound; "
-                  f"stamps to the link's and from it, there and back, ns: {told.margins}", file=sys.stderr)
-    print(table(COLUMNS, [row(told) for told in all_told]))
-    print(f"\n{sentence(environment.tell())}\n")
-    both = [told for told in all_told if told.scenario.is_claimed]
-    many, near = sum(len(told.off) for told in both), sum(told.near for told in both)
-    joined = sum(told.counts["joined"][0] for told in both)
-    beyond, every = sum(told.beyond for told in all_told), sum(len(told.off) for told in all_told)
-    worst = max((abs(off) for told in both for off in told.off), default=0)
-    if many:
-        print(f"With traffic both ways over links of constant delay {near:,} of {many:,} delays ({near / many:.2%}; "
+                comparison.margins = margins(files, folder / "record")
+            comparisons.append(comparison)
+            print(f"{scenario.name}: {comparison.near} of {len(comparison.errors_ns)} within 5 us, {comparison.outside_bound} beyond their bound; "
+                  f"stamps to the link's and from it, there and back, ns: {comparison.margins}", file=sys.stderr)
+    print(table(COLUMNS, [row(comparison) for comparison in comparisons]))
+    print(f"\n{sentence(environment.facts())}\n")
+    claimed = [comparison for comparison in comparisons if comparison.scenario.is_claimed]
+    delay_count, near = sum(len(comparison.errors_ns) for comparison in claimed), sum(comparison.near for comparison in claimed)
+    joined = sum(comparison.counts["joined"][0] for comparison in claimed)
+    outside_bound, all_delays = sum(comparison.outside_bound for comparison in comparisons), sum(len(comparison.errors_ns) for comparison in comparisons)
+    worst = max((abs(error_ns) for comparison in claimed for error_ns in comparison.errors_ns), default=0)
+    if delay_count:
+        print(f"With traffic both ways over links of constant delay {near:,} of {delay_count:,} delays ({near / delay_count:.2%}; "
               f"{joined:,} of packets that offload cut or joined) were within 5 us of the true ones, none more than "
-              f"{worst / 1e3:.1f} us off; of all {every:,}, {beyond:,} were beyond their bound.")
-    if any(told.beyond or told.strangers or told.alive for told in all_told):
+              f"{worst / 1e3:.1f} us off; of all {all_delays:,}, {outside_bound:,} were beyond their bound.")
+    if any(comparison.outside_bound or comparison.wrong_pairs or comparison.wrongly_lost for comparison in comparisons):
         raise SystemExit(1)
 
 

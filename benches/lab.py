@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE = 60.0
+OUTPUT_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -43,27 +43,27 @@ class Line:
     document: dict
 
 
-def lines(command: Sequence[str], limit: float) -> list[Line]:
-    """Runs a program that writes a JSON document a line; at most `limit` seconds and PATIENCE."""
+def run_json_lines(command: Sequence[str], limit: float) -> list[Line]:
+    """Runs a program that writes a JSON document a line; at most `limit` seconds and OUTPUT_TIMEOUT_S."""
     child = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdout is not None
     try:
-        raw = [(time.time_ns(), line) for line in child.stdout]
-        _, errors = child.communicate(timeout=limit + PATIENCE)
+        output_lines = [(time.time_ns(), line) for line in child.stdout]
+        _, errors = child.communicate(timeout=limit + OUTPUT_TIMEOUT_S)
     except BaseException:
         child.kill()
         child.wait()
         raise
     if child.returncode != 0:
         raise RuntimeError(f"{command[1]} ended with {child.returncode}: {errors[-500:]}")
-    return [Line(at, json.loads(line)) for at, line in raw]
+    return [Line(written_ns, json.loads(line)) for written_ns, line in output_lines]
 
 
-def document(command: Sequence[str], limit: float) -> dict:
+def run_json(command: Sequence[str], limit: float) -> dict:
     """The one JSON document that a program writes."""
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
-    if ran.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} ended with {ran.returncode}: {ran.stderr[-500:]}")
-    return json.loads(ran.stdout)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    if finished.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)} ended with {finished.returncode}: {finished.stderr[-500:]}")
+    return json.loads(finished.stdout)

@@ -20,7 +20,7 @@ from environment import Environment, sentence
 from figures import micros, quantile, table
 from grid import lateness
 from namespaces import veth_pair
-from sending import SETTLING_NS, Sent, measure, servers
+from sending import SETTLING_NS, SenderRun, measure, servers
 from senders import Neph, Sender, compile_spin_loop, senders
 
 RATES = (100, 1_000, 10_000)
@@ -34,23 +34,23 @@ class Result:
     rate: int
     achieved: list[float] = field(default_factory=list)
     skew_ppm: list[float] = field(default_factory=list)
-    late: list[float] = field(default_factory=list)
-    # What neph says of itself.
-    told: list[int] = field(default_factory=list)
+    lateness_ns: list[float] = field(default_factory=list)
+    # The lateness that neph reports.
+    reported_lateness_ns: list[int] = field(default_factory=list)
     cpu_share: list[float] = field(default_factory=list)
 
 
-def add(results: dict[tuple[str, int], Result], sender: Sender, rate: int, sent: Sent) -> None:
+def add_run(results: dict[tuple[str, int], Result], sender: Sender, rate: int, run: SenderRun) -> None:
     """Takes one run into the results."""
     result = results.setdefault((sender.name, rate), Result(sender.name, rate))
-    found = lateness(sent.stamps_ns, 1e9 / rate)
-    result.achieved.append(found.rate)
-    if found.values:
-        result.skew_ppm.append(found.skew_ppm)
-    result.late += found.values
+    grid_lateness = lateness(run.stamps_ns, 1e9 / rate)
+    result.achieved.append(grid_lateness.rate)
+    if grid_lateness.values:
+        result.skew_ppm.append(grid_lateness.skew_ppm)
+    result.lateness_ns += grid_lateness.values
     settling = rate * SETTLING_NS // 1_000_000_000
-    result.told += sent.told[settling:]
-    result.cpu_share.append(sent.ran.cpu_seconds / sent.ran.seconds)
+    result.reported_lateness_ns += run.reported_lateness_ns[settling:]
+    result.cpu_share.append(run.process.cpu_seconds / run.process.seconds)
 
 
 def markdown(results: dict[tuple[str, int], Result]) -> str:
@@ -66,10 +66,10 @@ def markdown(results: dict[tuple[str, int], Result]) -> str:
         skew = f"{quantile(result.skew_ppm, 0.5):+.1f}" if result.skew_ppm else "-"
         rows.append(
             [
-                *(f"{result.rate:,}", result.sender, str(len(result.late))),
+                *(f"{result.rate:,}", result.sender, str(len(result.lateness_ns))),
                 f"{quantile(result.achieved, 0.5):,.0f}",
-                *figures(result.late),
-                *figures(result.told),
+                *figures(result.lateness_ns),
+                *figures(result.reported_lateness_ns),
                 f"{100 * quantile(result.cpu_share, 0.5):.0f}",
                 skew,
             ]
@@ -79,29 +79,29 @@ def markdown(results: dict[tuple[str, int], Result]) -> str:
 
 def as_json(
     results: dict[tuple[str, int], Result],
-    drifted: Drift | None,
-    told: dict[str, str | int | float],
+    drift_result: Drift | None,
+    environment_facts: dict[str, str | int | float],
 ) -> str:
     """Everything a later comparison needs, nanoseconds."""
 
-    def both(values: list[float] | list[int]) -> dict[str, float]:
+    def quantiles(values: list[float] | list[int]) -> dict[str, float]:
         return {str(p): quantile(values, p) for p in (0.5, 0.99)} if values else {}
 
     rows = [
         {
-            **{"sender": result.sender, "rate": result.rate, "n": len(result.late)},
+            **{"sender": result.sender, "rate": result.rate, "n": len(result.lateness_ns)},
             **{"achieved_per_second": result.achieved, "skew_ppm": result.skew_ppm},
-            **{"late_ns": both(result.late), "told_ns": both(result.told)},
+            **{"late_ns": quantiles(result.lateness_ns), "told_ns": quantiles(result.reported_lateness_ns)},
             "cpu_share": result.cpu_share,
         }
         for result in results.values()
     ]
-    document = {"environment": told, "results": rows, "drift": drifted and vars(drifted)}
+    document = {"environment": environment_facts, "results": rows, "drift": drift_result and drift_result.as_json()}
     return json.dumps(document, indent=2)
 
 
-def options() -> argparse.Namespace:
-    """What was typed."""
+def parse_arguments() -> argparse.Namespace:
+    """Parses the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--neph", default="target/release/neph", help="the program to measure")
     parser.add_argument("--rounds", type=int, default=3)
@@ -115,40 +115,40 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     """Rounds over all senders and rates, each in a new random order; then the long run."""
-    typed = options()
-    seed = random.randrange(1 << 32) if typed.seed is None else typed.seed
+    args = parse_arguments()
+    seed = random.randrange(1 << 32) if args.seed is None else args.seed
     results: dict[tuple[str, int], Result] = {}
     failures: list[str] = []
-    drifted = None
+    drift_result = None
     environment = Environment.begin()
     with (
         tempfile.TemporaryDirectory() as folder,
         veth_pair() as pair,
-        servers(pair, typed.neph),
+        servers(pair, args.neph),
     ):
-        known = senders(typed.neph, compile_spin_loop(Path(folder)))
-        chosen = [sender for sender in known if not typed.only or typed.only in sender.name]
-        runs = [(sender, rate) for sender in chosen for rate in RATES]
+        all_senders = senders(args.neph, compile_spin_loop(Path(folder)))
+        selected = [sender for sender in all_senders if not args.only or args.only in sender.name]
+        runs = [(sender, rate) for sender in selected for rate in RATES]
         order = random.Random(seed)
-        for _ in range(typed.rounds):
+        for _ in range(args.rounds):
             order.shuffle(runs)
             for sender, rate in runs:
                 try:
-                    add(results, sender, rate, measure(pair, sender, rate, typed.seconds))
+                    add_run(results, sender, rate, measure(pair, sender, rate, args.seconds))
                 except (RuntimeError, ValueError) as error:
                     failures.append(f"{sender.name} at {rate}/s: {error}")
                 time.sleep(0.1)
-        if typed.drift_seconds:
-            drifted = drift(pair, Neph(typed.neph, "60us"), typed.drift_seconds)
-    told = {**environment.tell(), "rounds": typed.rounds, "seed": seed}
+        if args.drift_seconds:
+            drift_result = drift(pair, Neph(args.neph, "60us"), args.drift_seconds)
+    environment_facts = {**environment.facts(), "rounds": args.rounds, "seed": seed}
     print(markdown(results))
-    if drifted:
-        print(f"\n{drifted.sentence()}")
-    print(f"\nMicroseconds. {sentence(told)}")
+    if drift_result:
+        print(f"\n{drift_result.sentence()}")
+    print(f"\nMicroseconds. {sentence(environment_facts)}")
     for failure in failures:
         print(f"left out: {failure}", file=sys.stderr)
-    if typed.json:
-        typed.json.write_text(as_json(results, drifted, told))
+    if args.json:
+        args.json.write_text(as_json(results, drift_result, environment_facts))
     return 1 if failures else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How well the lab's links keep their word: 60 settings, asked against measured.
+"""How exactly the lab's links keep their settings: 60 settings, configured against measured.
 
     python3 benches/link_matrix.py --neph target/release/neph [--json FILE]
 
@@ -24,22 +24,22 @@ RATES_MBIT = (1, 10, 100, 1000)
 # Bytes; a second must fill and drain it, or verify cannot tell its size.
 QUEUES = {1: "16KiB", 10: "64KiB", 100: "256KiB", 1000: "1MiB"}
 LINKS_IN_A_LAB = 4
-# What the issue asks for, nanoseconds.
+# The limits, nanoseconds.
 MEDIAN_WITHIN, P99_WITHIN = 20_000, 100_000
 
 
 def settings() -> Iterator[str]:
     """The features of 60 links: each delay alone, with two losses, with a rate, with both."""
     for number, delay in enumerate(DELAYS_MS):
-        alone = f'delay = "{delay}ms"'
+        delay_only = f'delay = "{delay}ms"'
         rate = RATES_MBIT[number % 4]
-        slow = f'rate = "{rate}Mbit/s"\nqueue = "{QUEUES[rate]}"'
+        rate_and_queue = f'rate = "{rate}Mbit/s"\nqueue = "{QUEUES[rate]}"'
         low, high = LOSSES_PERCENT[number % 2], LOSSES_PERCENT[2 + number % 2]
-        yield alone
-        yield f'{alone}\nloss = "{low}%"'
-        yield f'{alone}\nloss = "{high}%"'
-        yield f"{alone}\n{slow}"
-        yield f'{alone}\n{slow}\nloss = "{low}%"'
+        yield delay_only
+        yield f'{delay_only}\nloss = "{low}%"'
+        yield f'{delay_only}\nloss = "{high}%"'
+        yield f"{delay_only}\n{rate_and_queue}"
+        yield f'{delay_only}\n{rate_and_queue}\nloss = "{low}%"'
 
 
 def topology(links: list[str]) -> str:
@@ -52,36 +52,36 @@ def topology(links: list[str]) -> str:
 
 
 def verify(neph: Path, links: list[str]) -> list[dict]:
-    """What verify says of each direction."""
+    """The result of verify for each direction."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "matrix.toml"
         file.write_text(topology(links))
         command = [neph, "lab", "verify", file, "--format", "json"]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not ran.stdout:
-        raise RuntimeError(ran.stderr.strip())
-    return json.loads(ran.stdout)
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if not finished.stdout:
+        raise RuntimeError(finished.stderr.strip())
+    return json.loads(finished.stdout)
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def off(row: dict, asked: str, measured: str) -> float:
-    return row[measured] - row[asked]
+def difference(row: dict, configured: str, measured: str) -> float:
+    return row[measured] - row[configured]
 
 
-def median_off(row: dict) -> float:
-    return off(row, "delay_configured_ns", "delay_median_ns")
+def median_difference(row: dict) -> float:
+    return difference(row, "delay_configured_ns", "delay_median_ns")
 
 
-def p99_off(row: dict) -> float:
-    return off(row, "delay_p99_configured_ns", "delay_p99_ns")
+def p99_difference(row: dict) -> float:
+    return difference(row, "delay_p99_configured_ns", "delay_p99_ns")
 
 
-def rate_off(row: dict) -> float | None:
-    asked = row["rate_configured_bits_per_s"]
-    return None if asked is None else row["rate_measured_bits_per_s"] / asked - 1
+def rate_difference(row: dict) -> float | None:
+    configured = row["rate_configured_bits_per_s"]
+    return None if configured is None else row["rate_measured_bits_per_s"] / configured - 1
 
 
 def markdown(rows: list[dict]) -> str:
@@ -89,30 +89,30 @@ def markdown(rows: list[dict]) -> str:
     heading = ["delay", "loss", "is", "rate", "is", "median off", "p99 off", "verdict"]
     lines = []
     for row in rows:
-        asked, rate = row["rate_configured_bits_per_s"], rate_off(row)
+        configured, rate = row["rate_configured_bits_per_s"], rate_difference(row)
         lines.append([
             f"{row['delay_configured_ns'] / 1e6:.3f} ms",
             percent(row["loss_configured"]),
             percent(row["loss_measured"]),
-            "-" if asked is None else f"{asked / 1e6:.0f} Mbit/s",
+            "-" if configured is None else f"{configured / 1e6:.0f} Mbit/s",
             "-" if rate is None else f"{100 * rate:+.2f} %",
-            signed_micros(median_off(row)),
-            signed_micros(p99_off(row)),
+            signed_micros(median_difference(row)),
+            signed_micros(p99_difference(row)),
             "ok" if row["ok"] else "not as asked",
         ])
     return table(heading, lines)
 
 
 def summary(rows: list[dict]) -> str:
-    """How many of all keep which promise, and the worst of each."""
-    medians = [abs(median_off(row)) for row in rows]
-    tails = [abs(p99_off(row)) for row in rows]
-    rates = [abs(rate) for row in rows if (rate := rate_off(row)) is not None]
-    worst = f"worst {signed_micros(max(medians))} and {signed_micros(max(tails))} us"
+    """How many directions keep each limit, and the largest difference of each."""
+    medians = [abs(median_difference(row)) for row in rows]
+    tails = [abs(p99_difference(row)) for row in rows]
+    rates = [abs(rate) for row in rows if (rate := rate_difference(row)) is not None]
+    worst_text = f"worst {signed_micros(max(medians))} and {signed_micros(max(tails))} us"
     return (
         f"{len(rows)} directions. Median within {MEDIAN_WITHIN / 1000:.0f} us: "
         f"{sum(value <= MEDIAN_WITHIN for value in medians)}; p99 within "
-        f"{P99_WITHIN / 1000:.0f} us: {sum(value <= P99_WITHIN for value in tails)} ({worst}; "
+        f"{P99_WITHIN / 1000:.0f} us: {sum(value <= P99_WITHIN for value in tails)} ({worst_text}; "
         f"half of the medians within {signed_micros(quantile(medians, 0.5))} us). "
         f"Rate within 1 %: {sum(rate <= 0.01 for rate in rates)} of {len(rates)} "
         f"(worst {percent(max(rates))}; with loss a stream of some hundred frames tells it to 1.5 %). "
@@ -126,17 +126,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--neph", type=Path, required=True, help="the binary")
     parser.add_argument("--json", type=Path, help="write what verify said, unrounded")
-    typed = parser.parse_args()
+    args = parser.parse_args()
     links = list(settings())
     environment = Environment.begin()
     rows: list[dict] = []
     for first in range(0, len(links), LINKS_IN_A_LAB):
-        rows += verify(typed.neph, links[first : first + LINKS_IN_A_LAB])
-    told = environment.tell()
+        rows += verify(args.neph, links[first : first + LINKS_IN_A_LAB])
+    environment_facts = environment.facts()
     print(markdown(rows))
-    print(f"\n{summary(rows)}\n\nMicroseconds. {sentence(told)}")
-    if typed.json:
-        typed.json.write_text(json.dumps({"rows": rows, "environment": told}, indent=1))
+    print(f"\n{summary(rows)}\n\nMicroseconds. {sentence(environment_facts)}")
+    if args.json:
+        args.json.write_text(json.dumps({"rows": rows, "environment": environment_facts}, indent=1))
     return 0
 
 

@@ -13,20 +13,20 @@ HEADER_BYTES = 64
 # kind, direction, verdict, protocol, length, arrival, due, left, hash, TCP sequence number,
 # IP id, source port, destination port, path, flags, flipped bit.
 RECORD = struct.Struct("<4BI3qQI3H2BHxx")
-PACKET, UDP, COPY, ON_A_PATH = 1, 17, 1, 8
+PACKET, UDP, COPY, HAS_PATH = 1, 17, 1, 8
 # Longer than a reflector takes to answer, shorter than two messages of a flow are apart.
-THINKING_NS = 100_000_000
+MAX_REPLY_DELAY_NS = 100_000_000
 BIN_NS = 100_000_000
 # A queue is what makes half of the packets of a tenth of a second this late.
 QUEUE_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Passed:
+class Passage:
     """A packet that came to the link at `arrival`; `left` is 0 where it never did."""
 
     arrival: int
-    left: int
+    departure: int
     path: int
 
 
@@ -37,7 +37,7 @@ class Sample:
 
     sent: int
     path: int
-    trip: int | None
+    round_trip: int | None
 
 
 @dataclass
@@ -65,12 +65,12 @@ class Truth:
 
     def levels(self) -> dict[int, float]:
         """The median round trip over each path."""
-        trips: dict[int, list[int]] = defaultdict(list)
+        round_trips: dict[int, list[int]] = defaultdict(list)
         for samples in self.samples.values():
             for sample in samples:
-                if sample.trip is not None:
-                    trips[sample.path].append(sample.trip)
-        return {path: statistics.median(each) for path, each in sorted(trips.items())}
+                if sample.round_trip is not None:
+                    round_trips[sample.path].append(sample.round_trip)
+        return {path: statistics.median(path_round_trips) for path, path_round_trips in sorted(round_trips.items())}
 
     def segments(self, port: int) -> list[Segment]:
         """The paths of a flow, one after the other: two neighbours differ."""
@@ -79,7 +79,7 @@ class Truth:
             if not found or found[-1].path != sample.path:
                 found.append(Segment(sample.path, sample.sent, sample.sent))
             found[-1].end = sample.sent
-            found[-1].answered += sample.trip is not None
+            found[-1].answered += sample.round_trip is not None
         return found
 
 
@@ -90,62 +90,63 @@ def packets(file: Path) -> Iterator[tuple]:
         raise ValueError(f"{file} is no record of a link, version 2")
     if int.from_bytes(content[12:16], "little") != 1:
         raise ValueError(f"{file} has not every packet; record without --every")
-    whole = (len(content) - HEADER_BYTES) // RECORD.size * RECORD.size
-    body = memoryview(content)[HEADER_BYTES : HEADER_BYTES + whole]
+    whole_bytes = (len(content) - HEADER_BYTES) // RECORD.size * RECORD.size
+    body = memoryview(content)[HEADER_BYTES : HEADER_BYTES + whole_bytes]
     for record in RECORD.iter_unpack(body):
         if record[0] == PACKET and not record[14] & COPY:
             yield record
 
 
-def read(file: Path, port: int) -> Truth:
+def read_truth(file: Path, port: int) -> Truth:
     """The flows over UDP from `a` to this port of `b`."""
-    ways: list[dict[int, list[Passed]]] = [defaultdict(list), defaultdict(list)]
+    directions: list[dict[int, list[Passage]]] = [defaultdict(list), defaultdict(list)]
     for record in packets(file):
-        direction, protocol, arrival, left = record[1], record[3], record[5], record[7]
+        direction, protocol, arrival, departure = record[1], record[3], record[5], record[7]
         source, destination, path, flags = record[11], record[12], record[13], record[14]
         if protocol != UDP or port != (destination, source)[direction]:
             continue
-        own = (source, destination)[direction]
+        client_port = (source, destination)[direction]
         # What was dropped before it took a path is on none: 255.
-        taken = path if flags & ON_A_PATH else 255
-        ways[direction][own].append(Passed(arrival, left, taken))
-    samples = {own: _samples(there, ways[1][own]) for own, there in sorted(ways[0].items())}
-    return Truth(samples, _queues(ways))
+        path_taken = path if flags & HAS_PATH else 255
+        directions[direction][client_port].append(Passage(arrival, departure, path_taken))
+    forward, reverse = directions
+    samples = {port: _samples(requests, reverse[port]) for port, requests in sorted(forward.items())}
+    return Truth(samples, _queues(directions))
 
 
-def _samples(there: list[Passed], back: list[Passed]) -> list[Sample]:
+def _samples(requests: list[Passage], reverse_packets: list[Passage]) -> list[Sample]:
     """Joins requests and replies: a reflector answers in the order in which requests come."""
-    replies = sorted(back, key=lambda packet: packet.arrival)
-    trips: dict[int, int] = {}
+    replies = sorted(reverse_packets, key=lambda packet: packet.arrival)
+    round_trips: dict[int, int] = {}
     at = 0
-    for request in sorted((p for p in there if p.left), key=lambda packet: packet.left):
-        while at < len(replies) and replies[at].arrival < request.left:
+    for request in sorted((p for p in requests if p.departure), key=lambda packet: packet.departure):
+        while at < len(replies) and replies[at].arrival < request.departure:
             at += 1
-        if at == len(replies) or replies[at].arrival - request.left > THINKING_NS:
+        if at == len(replies) or replies[at].arrival - request.departure > MAX_REPLY_DELAY_NS:
             continue
         reply = replies[at]
         at += 1
-        if reply.left:
-            both = request.left - request.arrival + reply.left - reply.arrival
-            trips[request.arrival] = both
-    ordered = sorted((p for p in there if p.path != 255), key=lambda packet: packet.arrival)
-    return [Sample(p.arrival, p.path, trips.get(p.arrival)) for p in ordered]
+        if reply.departure:
+            link_time = request.departure - request.arrival + reply.departure - reply.arrival
+            round_trips[request.arrival] = link_time
+    ordered = sorted((p for p in requests if p.path != 255), key=lambda packet: packet.arrival)
+    return [Sample(p.arrival, p.path, round_trips.get(p.arrival)) for p in ordered]
 
 
-def _queues(ways: list[dict[int, list[Passed]]]) -> list[tuple[int, int]]:
+def _queues(directions: list[dict[int, list[Passage]]]) -> list[tuple[int, int]]:
     """When packets were late, either way; what is less than a second apart is one."""
     late: set[int] = set()
-    for way in ways:
+    for direction_flows in directions:
         stays: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for packets in way.values():
+        for packets in direction_flows.values():
             for packet in packets:
-                if packet.left:
-                    stays[packet.path].append((packet.arrival, packet.left - packet.arrival))
+                if packet.departure:
+                    stays[packet.path].append((packet.arrival, packet.departure - packet.arrival))
         bins: dict[int, list[float]] = defaultdict(list)
         for each in stays.values():
-            usual = statistics.median(stay for _, stay in each)
+            median_stay = statistics.median(stay for _, stay in each)
             for arrival, stay in each:
-                bins[arrival // BIN_NS].append(stay - usual)
+                bins[arrival // BIN_NS].append(stay - median_stay)
         late |= {at for at, excess in bins.items() if statistics.median(excess) > QUEUE_NS}
     queues: list[tuple[int, int]] = []
     for at in sorted(late):

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 # Rarely: looking walks over all mappings of every process.
-EVERY = 0.5
+SAMPLE_INTERVAL_S = 0.5
 
 
-class Watch:
-    """The most that was seen, bytes: proportional set size, so that shared pages count once."""
+class MemoryUse:
+    """Largest proportional set size that was seen, bytes: shared pages count once."""
 
-    most = 0
+    max_bytes = 0
 
 
-def _of(process: str) -> int:
+def _process_bytes(process: str) -> int:
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -27,29 +27,29 @@ def _of(process: str) -> int:
     return 0
 
 
-def _inside(namespace: str) -> Iterator[str]:
-    wanted = os.stat(f"/run/netns/{namespace}").st_ino
+def _processes_in(namespace: str) -> Iterator[str]:
+    namespace_inode = os.stat(f"/run/netns/{namespace}").st_ino
     for entry in os.listdir("/proc"):
         try:
-            if entry.isdigit() and os.stat(f"/proc/{entry}/ns/net").st_ino == wanted:
+            if entry.isdigit() and os.stat(f"/proc/{entry}/ns/net").st_ino == namespace_inode:
                 yield entry
         except OSError:
             continue
 
 
 @contextmanager
-def watched(namespace: str) -> Iterator[Watch]:
+def watch_memory(namespace: str) -> Iterator[MemoryUse]:
     """Looks at the namespace's programs for as long as the block lasts."""
-    watch, done = Watch(), threading.Event()
+    memory, stopped = MemoryUse(), threading.Event()
 
-    def look() -> None:
-        while not done.wait(EVERY):
-            watch.most = max(watch.most, sum(_of(process) for process in _inside(namespace)))
+    def sample() -> None:
+        while not stopped.wait(SAMPLE_INTERVAL_S):
+            memory.max_bytes = max(memory.max_bytes, sum(_process_bytes(process) for process in _processes_in(namespace)))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=sample)
     thread.start()
     try:
-        yield watch
+        yield memory
     finally:
-        done.set()
+        stopped.set()
         thread.join()

@@ -31,26 +31,26 @@ def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def _inside(namespace: str, *command: str) -> None:
+def _run_in(namespace: str, *command: str) -> None:
     _run("nsenter", f"--net=/run/netns/{namespace}", *command)
 
 
-def _set_up(namespace: str, address: str, *, is_cut: bool) -> None:
-    _inside(namespace, "ip", "address", "add", f"{address}/24", "dev", INTERFACE)
-    _inside(namespace, "ip", "link", "set", "lo", "up")
-    _inside(namespace, "ip", "link", "set", INTERFACE, "up")
-    for offload in OFFLOADS if is_cut else ():
-        _inside(namespace, "ethtool", "-K", INTERFACE, offload, "off")
+def _set_up(namespace: str, address: str, *, disable_offloads: bool) -> None:
+    _run_in(namespace, "ip", "address", "add", f"{address}/24", "dev", INTERFACE)
+    _run_in(namespace, "ip", "link", "set", "lo", "up")
+    _run_in(namespace, "ip", "link", "set", INTERFACE, "up")
+    for offload in OFFLOADS if disable_offloads else ():
+        _run_in(namespace, "ethtool", "-K", INTERFACE, offload, "off")
     # ICMP without privileges, as `neph ping` wants it; closed in a new namespace.
-    _inside(namespace, "sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647")
+    _run_in(namespace, "sysctl", "-qw", "net.ipv4.ping_group_range=0 2147483647")
 
 
 @contextmanager
-def veth_pair(*, is_cut: bool = True) -> Iterator[Pair]:
+def veth_pair(*, disable_offloads: bool = True) -> Iterator[Pair]:
     """A pair of namespaces; both are gone afterwards, whatever happened.
 
-    Packets are cut to the size of the wire unless `is_cut` is False: then offloads are as the kernel
-    gives them to a new pair, as containers have it.
+    Without offloads each captured packet is one packet on the wire. With `disable_offloads=False` the
+    offloads are as the kernel sets them for a new pair, as in containers.
     """
     pair = Pair(f"nephbench-c{os.getpid()}", f"nephbench-s{os.getpid()}")
     try:
@@ -60,10 +60,10 @@ def veth_pair(*, is_cut: bool = True) -> Iterator[Pair]:
             *("ip", "link", "add", INTERFACE, "netns", pair.client, "type", "veth"),
             *("peer", "name", INTERFACE, "netns", pair.server),
         )
-        _set_up(pair.client, CLIENT_ADDRESS, is_cut=is_cut)
-        _set_up(pair.server, SERVER_ADDRESS, is_cut=is_cut)
+        _set_up(pair.client, CLIENT_ADDRESS, disable_offloads=disable_offloads)
+        _set_up(pair.server, SERVER_ADDRESS, disable_offloads=disable_offloads)
         # The address is learnt now, so that no measurement pays for it.
-        _inside(pair.client, "ping", "-qc", "3", "-i", "0.1", SERVER_ADDRESS)
+        _run_in(pair.client, "ping", "-qc", "3", "-i", "0.1", SERVER_ADDRESS)
         yield pair
     finally:
         for name in (pair.client, pair.server):
@@ -74,16 +74,16 @@ def veth_pair(*, is_cut: bool = True) -> Iterator[Pair]:
 def entered(namespace: str) -> Iterator[None]:
     """This thread is in the namespace for as long as the block lasts: sockets opened stay there."""
     libc = ctypes.CDLL(None, use_errno=True)
-    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    there = os.open(f"/run/netns/{namespace}", os.O_RDONLY | os.O_CLOEXEC)
+    own_namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    target_namespace = os.open(f"/run/netns/{namespace}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if libc.setns(there, CLONE_NEWNET) != 0:
+        if libc.setns(target_namespace, CLONE_NEWNET) != 0:
             raise OSError(ctypes.get_errno(), f"enter the network namespace {namespace}")
         try:
             yield
         finally:
-            if libc.setns(home, CLONE_NEWNET) != 0:
+            if libc.setns(own_namespace, CLONE_NEWNET) != 0:
                 raise OSError(ctypes.get_errno(), "return to the own network namespace")
     finally:
-        os.close(there)
-        os.close(home)
+        os.close(target_namespace)
+        os.close(own_namespace)

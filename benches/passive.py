@@ -21,32 +21,32 @@ import subprocess
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
-FOR_TSHARK = 300_000
+TSHARK_PACKETS = 300_000
 
 
 def run(command: list[str], out: pathlib.Path) -> tuple[float, int]:
     """CPU seconds and peak KiB of a program; what it prints goes into `out`."""
     with out.open("wb") as file:
         child = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
-        _, status, used = os.wait4(child.pid, 0)
+        _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         raise SystemExit(f"{command[0]} ended with {child.returncode}")
-    return used.ru_utime + used.ru_stime, used.ru_maxrss
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
 
-def measured(command: list[str], out: pathlib.Path, rounds: int) -> tuple[float, int]:
+def run_repeatedly(command: list[str], out: pathlib.Path, rounds: int) -> tuple[float, int]:
     """Medians of several runs."""
-    return medians([run(command, out) for _ in range(rounds)])
+    return median_use([run(command, out) for _ in range(rounds)])
 
 
-def medians(runs: list[tuple[float, int]]) -> tuple[float, int]:
+def median_use(runs: list[tuple[float, int]]) -> tuple[float, int]:
     return statistics.median(cpu for cpu, _ in runs), max(memory for _, memory in runs)
 
 
-def beginning(capture: pathlib.Path, packets: int, into: pathlib.Path) -> int:
+def copy_first_packets(capture: pathlib.Path, packets: int, destination: pathlib.Path) -> int:
     """Writes the first packets of a capture; tells how many there were."""
-    with capture.open("rb") as source, into.open("wb") as file:
+    with capture.open("rb") as source, destination.open("wb") as file:
         file.write(source.read(24))
         for number in range(packets):
             record = source.read(16)
@@ -56,62 +56,62 @@ def beginning(capture: pathlib.Path, packets: int, into: pathlib.Path) -> int:
     return packets
 
 
-def ours(nephs: list[str], capture: pathlib.Path, out: pathlib.Path, rounds: int) -> list[dict]:
+def neph_rows(programs: list[str], capture: pathlib.Path, out: pathlib.Path, rounds: int) -> list[dict]:
     """What each of these takes; they read in turn."""
-    runs: dict[str, list] = {neph: [] for neph in nephs}
-    found = {}
+    runs: dict[str, list] = {neph: [] for neph in programs}
+    counts_by_program = {}
     for _ in range(rounds):
-        for neph in nephs:
+        for neph in programs:
             runs[neph].append(run([neph, "read", str(capture), "--format", "json"], out))
-            found[neph] = counts(out)
+            counts_by_program[neph] = read_counts(out)
     return [
-        {"program": f"{name} read", **found[neph], **dict(zip(("cpu", "memory"), medians(runs[neph])))}
-        for name, neph in zip(("neph", "old neph"), nephs)
+        {"program": f"{name} read", **counts_by_program[neph], **dict(zip(("cpu", "memory"), median_use(runs[neph])))}
+        for name, neph in zip(("neph", "old neph"), programs)
     ]
 
 
-def counts(out: pathlib.Path) -> dict:
+def read_counts(out: pathlib.Path) -> dict:
     """Packets and round trips of a document of neph read."""
     # Flows stand before it: all of them, read here, would count as the next program's memory.
     with out.open("rb") as document:
         document.seek(-min(1 << 16, out.stat().st_size), os.SEEK_END)
         summary = json.loads(document.read().rpartition(b'"summary": ')[2].rstrip()[:-1])
     path = summary["round_trips"]
-    trips = [answer["n"] for half in path.values() for key, answer in half["acknowledgement"].items()
+    round_trips = [answer["n"] for half in path.values() for key, answer in half["acknowledgement"].items()
              if answer and key != "path"]
-    return {"packets": summary["packets"], "trips": sum(trips)}
+    return {"packets": summary["packets"], "trips": sum(round_trips)}
 
 
-def tsharks(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+def tshark_row(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
     fields = ["-T", "fields", "-e", "tcp.analysis.ack_rtt"]
     cpu, memory = run(["tshark", "-n", "-r", str(capture), *fields], out)
     with out.open() as lines:
-        trips = sum(1 for line in lines if line.strip())
-    return {"program": "tshark", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+        round_trips = sum(1 for line in lines if line.strip())
+    return {"program": "tshark", "packets": packets, "cpu": cpu, "memory": memory, "trips": round_trips}
 
 
-def tcptraces(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+def tcptrace_row(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
     """Its samples are those of data and SYNs that were sent once, as it counts them itself."""
     cpu, memory = run(["tcptrace", "-nlr", str(capture)], out)
-    words = [line.split() for line in out.read_text(errors="replace").splitlines() if "RTT samples:" in line]
-    trips = sum(int(line[2]) + int(line[5]) for line in words)
-    return {"program": "tcptrace", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+    fields = [line.split() for line in out.read_text(errors="replace").splitlines() if "RTT samples:" in line]
+    round_trips = sum(int(line[2]) + int(line[5]) for line in fields)
+    return {"program": "tcptrace", "packets": packets, "cpu": cpu, "memory": memory, "trips": round_trips}
 
 
-def ppings(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
+def pping_row(capture: pathlib.Path, packets: int, out: pathlib.Path) -> dict:
     """By time stamps, a line each (github.com/pollere/pping; it has room for 10,000 flows unless changed)."""
     cpu, memory = run(["pping", "-r", str(capture)], out)
     with out.open("rb") as lines:
-        trips = sum(1 for _ in lines)
-    return {"program": "pping", "packets": packets, "cpu": cpu, "memory": memory, "trips": trips}
+        round_trips = sum(1 for _ in lines)
+    return {"program": "pping", "packets": packets, "cpu": cpu, "memory": memory, "trips": round_trips}
 
 
-def loop(folder: pathlib.Path, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
+def loop_row(folder: pathlib.Path, capture: pathlib.Path, out: pathlib.Path, rounds: int) -> dict:
     program = folder / "passive_loop"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "passive_loop.c"], check=True)
-    cpu, memory = measured([str(program), str(capture)], out, rounds)
-    words = out.read_text().split()
-    return {"program": "plain C loop", "packets": int(words[0]), "cpu": cpu, "memory": memory, "trips": int(words[4])}
+    cpu, memory = run_repeatedly([str(program), str(capture)], out, rounds)
+    fields = out.read_text().split()
+    return {"program": "plain C loop", "packets": int(fields[0]), "cpu": cpu, "memory": memory, "trips": int(fields[4])}
 
 
 def main() -> None:
@@ -125,20 +125,20 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        capture, first, out = folder / "all.pcap", folder / "first.pcap", folder / "out"
+        capture, first_packets_file, out = folder / "all.pcap", folder / "first.pcap", folder / "out"
         subprocess.run([options.traffic, str(options.connections), str(options.requests), capture], check=True)
-        few = beginning(capture, FOR_TSHARK, first)
-        plain = loop(folder, capture, out, options.rounds)
+        tshark_packets = copy_first_packets(capture, TSHARK_PACKETS, first_packets_file)
+        loop_result = loop_row(folder, capture, out, options.rounds)
         rows = [
-            plain,
-            *ours([options.neph, *filter(None, [options.old])], capture, out, options.rounds),
-            {**ours([options.neph], first, out, 1)[0], "program": "neph read, first packets"},
-            {**tsharks(first, few, out), "program": "tshark, first packets"},
+            loop_result,
+            *neph_rows([options.neph, *filter(None, [options.old])], capture, out, options.rounds),
+            {**neph_rows([options.neph], first_packets_file, out, 1)[0], "program": "neph read, first packets"},
+            {**tshark_row(first_packets_file, tshark_packets, out), "program": "tshark, first packets"},
         ]
         if shutil.which("tcptrace"):
-            rows.append(tcptraces(capture, plain["packets"], out))
+            rows.append(tcptrace_row(capture, loop_result["packets"], out))
         if shutil.which("pping"):
-            rows.append(ppings(capture, plain["packets"], out))
+            rows.append(pping_row(capture, loop_result["packets"], out))
     print("| program | packets | CPU s | million packets per CPU s | peak MB | round trips |\n|---|---|---|---|---|---|")
     for row in rows:
         speed = row["packets"] / row["cpu"] / 1e6

@@ -38,53 +38,53 @@ SERVER, PORT = "10.99.71.2", 7171
 REQUEST, ANSWER = 200, 2_000
 
 
-def serve(think: float) -> None:
+def serve(server_delay: float) -> None:
     """Answers one connection after the other; runs within the lab."""
     listener = socket.create_server((SERVER, PORT))
     print("ready", flush=True)
     while True:
         connection, _ = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while received(connection, REQUEST):
-            time.sleep(think)
+        while receive_all(connection, REQUEST):
+            time.sleep(server_delay)
             connection.sendall(bytes(ANSWER))
 
 
-def received(connection: socket.socket, wanted: int) -> bool:
-    while wanted > 0:
-        got = len(connection.recv(wanted))
-        if got == 0:
+def receive_all(connection: socket.socket, byte_count: int) -> bool:
+    while byte_count > 0:
+        received_bytes = len(connection.recv(byte_count))
+        if received_bytes == 0:
             return False
-        wanted -= got
+        byte_count -= received_bytes
     return True
 
 
-def ask(connections: int, requests: int) -> None:
+def send_requests(connections: int, requests: int) -> None:
     """The client; runs within the lab."""
     for _ in range(connections):
         with socket.create_connection((SERVER, PORT)) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for _ in range(requests):
                 connection.sendall(bytes(REQUEST))
-                received(connection, ANSWER)
+                receive_all(connection, ANSWER)
 
 
-def at(neph: str, site: str, *command: str) -> list[str]:
+def lab_command(neph: str, site: str, *command: str) -> list[str]:
     return [neph, "lab", "run", "--lab", "capthink", site, "--", *command]
 
 
-def captured(options: argparse.Namespace, think: int, capture: pathlib.Path) -> None:
-    def me(site: str, *words: str) -> list[str]:
-        return at(options.neph, site, sys.executable, __file__, "--neph", options.neph, *words)
+def capture_traffic(options: argparse.Namespace, server_delay: int, capture: pathlib.Path) -> None:
+    def own_command(site: str, *arguments: str) -> list[str]:
+        return lab_command(options.neph, site, sys.executable, __file__, "--neph", options.neph, *arguments)
 
-    dump = at(options.neph, "client", "tcpdump", "-i", "any", "-U", "-s", "128", "-w", str(capture), "tcp port 7171")
-    server = subprocess.Popen(me("server", "--serve", str(think / 1_000)), stdout=subprocess.PIPE)
-    tcpdump = subprocess.Popen(dump, stderr=subprocess.PIPE)
+    tcpdump_command = lab_command(options.neph, "client", "tcpdump", "-i", "any", "-U", "-s", "128", "-w", str(capture), "tcp port 7171")
+    server = subprocess.Popen(own_command("server", "--serve", str(server_delay / 1_000)), stdout=subprocess.PIPE)
+    tcpdump = subprocess.Popen(tcpdump_command, stderr=subprocess.PIPE)
     try:
         server.stdout.readline()
         tcpdump.stderr.readline()
         time.sleep(0.5)
-        subprocess.run(me("client", "--ask", str(options.connections), str(options.requests)), check=True)
+        subprocess.run(own_command("client", "--ask", str(options.connections), str(options.requests)), check=True)
         time.sleep(0.5)
     finally:
         tcpdump.send_signal(signal.SIGINT)
@@ -113,7 +113,7 @@ def main() -> None:
     if options.serve is not None:
         return serve(options.serve)
     if options.ask is not None:
-        return ask(*options.ask)
+        return send_requests(*options.ask)
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or pathlib.Path(name)
         topology = folder / "capthink.toml"
@@ -121,23 +121,23 @@ def main() -> None:
         subprocess.run([options.neph, "lab", "up", str(topology), "--detach"], check=True)
         try:
             rows = []
-            for think in (0, 20, 35, 60):
-                capture = folder / f"{think}.pcap"
-                captured(options, think, capture)
-                rows.append((think, row(options, capture)))
+            for server_delay in (0, 20, 35, 60):
+                capture = folder / f"{server_delay}.pcap"
+                capture_traffic(options, server_delay, capture)
+                rows.append((server_delay, row(options, capture)))
         finally:
             subprocess.run([options.neph, "lab", "down", "capthink"], check=True)
-    tell(rows)
+    print_table(rows)
 
 
-def tell(rows: list[tuple[int, dict]]) -> None:
+def print_table(rows: list[tuple[int, dict]]) -> None:
     print("| thinking ms | path p50 ms | n | moved % | path by echo | response p50 ms | n | response - path |")
     print("|---|---|---|---|---|---|---|---|")
     first = rows[0][1]["path"]["p50_ns"]
-    for think, told in rows:
-        path, echo, response = told["path"], told["echo"], told["response"]
-        moved = (path["p50_ns"] / first - 1) * 100
-        print(f"| {think} | {path['p50_ns'] / 1e6:.3f} | {path['n']} | {moved:+.1f} | {echo['p50_ns'] / 1e6:.3f} "
+    for server_delay, round_trips in rows:
+        path, echo, response = round_trips["path"], round_trips["echo"], round_trips["response"]
+        change_percent = (path["p50_ns"] / first - 1) * 100
+        print(f"| {server_delay} | {path['p50_ns'] / 1e6:.3f} | {path['n']} | {change_percent:+.1f} | {echo['p50_ns'] / 1e6:.3f} "
               f"| {response['p50_ns'] / 1e6:.3f} | {response['n']} | {(response['p50_ns'] - path['p50_ns']) / 1e6:.3f} |")
 
 

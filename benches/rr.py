@@ -46,38 +46,38 @@ class Tool:
 
     name: str
     kind: str
-    serving: Sequence[str]
-    asking: Sequence[str]
+    server_command: Sequence[str]
+    client_command: Sequence[str]
     read: Callable[[str], Figure]
 
 
-def of_neph(text: str) -> Figure:
-    shown = json.loads(text)
-    if shown["lost"] or shown["fault"]:
-        sys.exit(f"neph: {shown['lost']} lost, {shown['fault']}")
-    return Figure(shown["transactions_per_s"], shown["rtt"]["p50_ns"] / 1000)
+def parse_neph(text: str) -> Figure:
+    document = json.loads(text)
+    if document["lost"] or document["fault"]:
+        sys.exit(f"neph: {document['lost']} lost, {document['fault']}")
+    return Figure(document["transactions_per_s"], document["rtt"]["p50_ns"] / 1000)
 
 
-def of_loop(text: str) -> Figure:
+def parse_loop(text: str) -> Figure:
     rate, median = text.split()
     return Figure(float(rate), float(median))
 
 
-def of_netperf(text: str) -> Figure:
+def parse_netperf(text: str) -> Figure:
     # With -o the last line has the fields that were asked for.
     rate, median = text.strip().splitlines()[-1].split(",")
     return Figure(float(rate), float(median))
 
 
-def of_sockperf(text: str) -> Figure:
+def parse_sockperf(text: str) -> Figure:
     """Half round trips in microseconds; so many within the valid duration."""
-    words = text.replace("=", " ").replace(";", " ").split()
-    seconds, count = float(words[words.index("RunTime") + 1]), float(words[words.index("SentMessages") + 1])
+    fields = text.replace("=", " ").replace(";", " ").split()
+    seconds, count = float(fields[fields.index("RunTime") + 1]), float(fields[fields.index("SentMessages") + 1])
     line = next(line for line in text.splitlines() if "percentile 50.000" in line)
     return Figure(count / seconds, 2 * float(line.split()[-1]))
 
 
-def of_qperf(text: str) -> Figure:
+def parse_qperf(text: str) -> Figure:
     """Its latency is half a round trip."""
     line = next(line for line in text.splitlines() if "latency" in line)
     value, unit = line.split("=")[1].split()
@@ -87,61 +87,61 @@ def of_qperf(text: str) -> Figure:
 
 def tools(args: argparse.Namespace, loop: str) -> list[Tool]:
     """What is there of them."""
-    found = []
+    available = []
     for kind, (request, reply) in SIZES.items():
         sizes = (str(request), str(reply))
         client = [args.neph, "rr", SERVER_ADDRESS, f"--{kind}", "-w", f"{args.seconds}s"]
         client += ["--request", sizes[0], "--reply", sizes[1], "--format", "json"]
-        found.append(Tool("neph", kind, [args.neph, "throughput", "serve"], client, of_neph))
-        where = [kind, SERVER_ADDRESS, C_PORT, *sizes]
+        available.append(Tool("neph", kind, [args.neph, "throughput", "serve"], client, parse_neph))
+        loop_arguments = [kind, SERVER_ADDRESS, C_PORT, *sizes]
         for name, program in (("C loop", loop), ("C loop, timeouts", f"{loop}_timeout")):
-            ask = [program, "ask", *where, str(args.seconds)]
-            found.append(Tool(name, kind, [program, "serve", *where], ask, of_loop))
+            client_command = [program, "ask", *loop_arguments, str(args.seconds)]
+            available.append(Tool(name, kind, [program, "serve", *loop_arguments], client_command, parse_loop))
         folder = args.netperf or None
         netperf, netserver = shutil.which("netperf", path=folder), shutil.which("netserver", path=folder)
         if netperf and netserver:
             test = {"udp": "udp_rr", "tcp": "tcp_rr", "connect": "tcp_crr"}[kind]
-            ask = [netperf, "-H", SERVER_ADDRESS, "-t", test, "-l", str(args.seconds), "-P", "0", "--"]
-            ask += ["-r", ",".join(sizes), "-o", "throughput,p50_latency"]
-            found.append(Tool("netperf", kind, [netserver, "-D"], ask, of_netperf))
+            client_command = [netperf, "-H", SERVER_ADDRESS, "-t", test, "-l", str(args.seconds), "-P", "0", "--"]
+            client_command += ["-r", ",".join(sizes), "-o", "throughput,p50_latency"]
+            available.append(Tool("netperf", kind, [netserver, "-D"], client_command, parse_netperf))
         sockperf = shutil.which("sockperf")
         if sockperf and kind != "connect":
             tcp = ["--tcp"] if kind == "tcp" else []
-            serving = [sockperf, "server", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
-            ask = [sockperf, "ping-pong", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
-            ask += ["-t", str(args.seconds), "-m", sizes[0]]
-            found.append(Tool("sockperf", kind, serving, ask, of_sockperf))
+            server_command = [sockperf, "server", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
+            client_command = [sockperf, "ping-pong", "-i", SERVER_ADDRESS, "-p", "7422", *tcp]
+            client_command += ["-t", str(args.seconds), "-m", sizes[0]]
+            available.append(Tool("sockperf", kind, server_command, client_command, parse_sockperf))
         qperf = shutil.which("qperf")
         if qperf and kind != "connect":
-            ask = [qperf, SERVER_ADDRESS, "-t", str(args.seconds), "-m", sizes[0], f"{kind}_lat"]
-            found.append(Tool("qperf", kind, [qperf], ask, of_qperf))
-    return found
+            client_command = [qperf, SERVER_ADDRESS, "-t", str(args.seconds), "-m", sizes[0], f"{kind}_lat"]
+            available.append(Tool("qperf", kind, [qperf], client_command, parse_qperf))
+    return available
 
 
-def measured(pair: Pair, tool: Tool, folder: Path, args: argparse.Namespace) -> Figure:
+def measure(pair: Pair, tool: Tool, folder: Path, args: argparse.Namespace) -> Figure:
     """One run."""
-    pinned = ("taskset", "-c", str(args.core)) if args.core is not None else ()
-    with server(pair.server, (*pinned, *tool.serving)):
-        ran = run(pair.client, (*pinned, *tool.asking), folder, args.seconds + 60)
-    if ran.status:
-        sys.exit(f"{' '.join(tool.asking)}: {ran.output[-500:]} {ran.errors[-500:]}")
-    return tool.read(ran.output)
+    pin_command = ("taskset", "-c", str(args.core)) if args.core is not None else ()
+    with server(pair.server, (*pin_command, *tool.server_command)):
+        finished = run(pair.client, (*pin_command, *tool.client_command), folder, args.seconds + 60)
+    if finished.status:
+        sys.exit(f"{' '.join(tool.client_command)}: {finished.output[-500:]} {finished.errors[-500:]}")
+    return tool.read(finished.output)
 
 
 def row(tool: Tool, figures: dict[str, dict[str, list[Figure]]]) -> Sequence[str]:
     """A tool's line of the table."""
-    own = figures[tool.kind][tool.name]
-    rates = [one.rate for one in own]
-    medians = [one.median_us for one in own if one.median_us is not None]
+    tool_figures = figures[tool.kind][tool.name]
+    rates = [figure.rate for figure in tool_figures]
+    medians = [figure.median_us for figure in tool_figures if figure.median_us is not None]
     neph = figures[tool.kind]["neph"]
-    share = statistics.median(one.rate / other.rate for one, other in zip(neph, own, strict=True))
+    ratio = statistics.median(figure.rate / other.rate for figure, other in zip(neph, tool_figures, strict=True))
     return (
         NAMES[tool.kind],
         tool.name,
         f"{statistics.median(rates):,.0f}",
         f"{min(rates):,.0f} to {max(rates):,.0f}",
         f"{statistics.median(medians):.1f}" if medians else "-",
-        "1" if tool.name == "neph" else f"{share:.3f}",
+        "1" if tool.name == "neph" else f"{ratio:.3f}",
     )
 
 
@@ -157,31 +157,31 @@ def main() -> None:
     parser.add_argument("--json")
     args = parser.parse_args()
     args.neph = str(Path(args.neph).resolve())
-    before = Environment.begin()
-    with tempfile.TemporaryDirectory(prefix="nephbench") as place:
-        folder = Path(place)
+    environment = Environment.begin()
+    with tempfile.TemporaryDirectory(prefix="nephbench") as folder_name:
+        folder = Path(folder_name)
         loop = str(folder / "rr_loop")
         source = Path(__file__).with_name("rr_loop.c")
         subprocess.run(("cc", "-O2", "-o", loop, source), check=True)
         subprocess.run(("cc", "-O2", "-DTIMEOUT", "-o", f"{loop}_timeout", source), check=True)
-        all_tools = [tool for tool in tools(args, loop) if not args.only or tool.name in args.only]
+        selected_tools = [tool for tool in tools(args, loop) if not args.only or tool.name in args.only]
         figures: dict[str, dict[str, list[Figure]]] = {}
-        with veth_pair(is_cut=False) as pair:
+        with veth_pair(disable_offloads=False) as pair:
             for _ in range(args.rounds):
-                for tool in random.sample(all_tools, len(all_tools)):
-                    one = measured(pair, tool, folder, args)
-                    figures.setdefault(tool.kind, {}).setdefault(tool.name, []).append(one)
+                for tool in random.sample(selected_tools, len(selected_tools)):
+                    figure = measure(pair, tool, folder, args)
+                    figures.setdefault(tool.kind, {}).setdefault(tool.name, []).append(figure)
     heading = ("test", "tool", "transactions/s, median", "least to most", "p50, us", "neph over it")
-    print(table(heading, [row(tool, figures) for tool in all_tools]))
-    told = before.tell()
+    print(table(heading, [row(tool, figures) for tool in selected_tools]))
+    environment_facts = environment.facts()
     where = "as the kernel places them" if args.core is None else "both ends on one core"
-    print(f"\n{args.rounds} rounds of {args.seconds} s, {where}. {sentence(told)}")
+    print(f"\n{args.rounds} rounds of {args.seconds} s, {where}. {sentence(environment_facts)}")
     if args.json:
-        plain = {
-            kind: {name: [[one.rate, one.median_us] for one in all] for name, all in tools.items()}
-            for kind, tools in figures.items()
+        figures_as_json = {
+            kind: {name: [[figure.rate, figure.median_us] for figure in runs] for name, runs in kind_figures.items()}
+            for kind, kind_figures in figures.items()
         }
-        Path(args.json).write_text(json.dumps({"environment": told, "figures": plain}, indent=1))
+        Path(args.json).write_text(json.dumps({"environment": environment_facts, "figures": figures_as_json}, indent=1))
 
 
 if __name__ == "__main__":

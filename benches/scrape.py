@@ -29,22 +29,22 @@ from namespaces import CLIENT_ADDRESS, SERVER_ADDRESS, Pair, veth_pair
 from processes import run, server
 
 METRICS_PORT = 9400
-REFLECT_PORT = 8080
+REFLECTOR_PORT = 8080
 PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 # What the scraper accepts, by variant; the first is without one.
 VARIANTS = {"nobody scrapes": None, "text": "text/plain;version=0.0.4", "protobuf": PROTOBUF}
-QUIET = next(iter(VARIANTS))
+BASELINE = next(iter(VARIANTS))
 QUANTILES = ("p50", "p99")
 
 
-def scrape_until_told(accept: str, rate: float) -> None:
+def scrape_until_stdin_closes(accept: str, rate: float) -> None:
     """The scraper, as a process of its own: asks until standard input ends, then prints how often it was answered."""
     import select
 
-    answered, began = 0, time.monotonic()
+    answered, started = 0, time.monotonic()
     for number in range(1, 1 << 31):
-        left = began + number / rate - time.monotonic()
-        if select.select([sys.stdin], [], [], max(left, 0))[0]:
+        wait_s = started + number / rate - time.monotonic()
+        if select.select([sys.stdin], [], [], max(wait_s, 0))[0]:
             break
         connection = http.client.HTTPConnection(CLIENT_ADDRESS, METRICS_PORT, timeout=5)
         try:
@@ -52,8 +52,8 @@ def scrape_until_told(accept: str, rate: float) -> None:
             answer = connection.getresponse()
             body = answer.read()
             kind = answer.headers["Content-Type"].split(";")[0]
-            is_right = answer.status == 200 and b"neph_ping_messages_total" in body
-            answered += is_right and kind == accept.split(";")[0]
+            has_metrics = answer.status == 200 and b"neph_ping_messages_total" in body
+            answered += has_metrics and kind == accept.split(";")[0]
         except OSError:
             # Before it listens, and after its end.
             pass
@@ -79,30 +79,30 @@ def scraper(pair: Pair, accept: str | None, rate: float, counts: list[int]) -> I
 
 def ping(args: argparse.Namespace, pair: Pair, folder: Path) -> dict[str, float]:
     """Quantiles of response time, nanoseconds."""
-    command = [args.neph, "ping", f"udp://{SERVER_ADDRESS}:{REFLECT_PORT}", "--no-icmp", "--quiet"]
+    command = [args.neph, "ping", f"udp://{SERVER_ADDRESS}:{REFLECTOR_PORT}", "--no-icmp", "--quiet"]
     command += ["--format", "json", "--count", str(args.count), "--interval", f"{args.interval}ms"]
     command += ["--prometheus", f"{CLIENT_ADDRESS}:{METRICS_PORT}"]
     limit = args.count * args.interval / 1000 + 30
-    ran = run(pair.client, command, folder, limit)
-    if ran.status != 0:
-        sys.exit(f"neph ping: {ran.errors}")
-    flow = json.loads(ran.output)["flows"][0]
+    finished = run(pair.client, command, folder, limit)
+    if finished.status != 0:
+        sys.exit(f"neph ping: {finished.errors}")
+    flow = json.loads(finished.output)["flows"][0]
     if flow["tally"]["lost"] or flow["tally"]["failed"]:
         print(f"lost or not sent: {flow['tally']}", file=sys.stderr)
     found = {name: flow["response_ns"][name] for name in QUANTILES}
-    if any(one is None for one in found.values()):
+    if any(result is None for result in found.values()):
         sys.exit("p99 needs 299 messages: --count")
-    return {name: one["value"] for name, one in found.items()}
+    return {name: result["value"] for name, result in found.items()}
 
 
-def tell(rounds: Sequence[dict[str, dict[str, float]]], counts: dict[str, list[int]]) -> str:
+def results_table(rounds: Sequence[dict[str, dict[str, float]]], counts: dict[str, list[int]]) -> str:
     """Medians over rounds, and the median of the ratios of each round."""
     heading = ["variant", *(f"{name} us" for name in QUANTILES), *(f"{name} ratio" for name in QUANTILES)]
     rows = []
     for variant in VARIANTS:
-        medians = [statistics.median(one[variant][name] for one in rounds) for name in QUANTILES]
+        medians = [statistics.median(result[variant][name] for result in rounds) for name in QUANTILES]
         ratios = [
-            statistics.median(one[variant][name] / one[QUIET][name] for one in rounds) for name in QUANTILES
+            statistics.median(result[variant][name] / result[BASELINE][name] for result in rounds) for name in QUANTILES
         ]
         scrapes = statistics.median(counts[variant]) if counts[variant] else 0
         rows.append([variant, *map(micros, medians), *(f"{ratio:.3f}" for ratio in ratios), f"{scrapes:.0f}"])
@@ -121,25 +121,25 @@ def main() -> None:
     parser.add_argument("--scrape", metavar="ACCEPT", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.scrape:
-        scrape_until_told(args.scrape, args.rate)
+        scrape_until_stdin_closes(args.scrape, args.rate)
         return
-    environment, draw = Environment.begin(), random.Random(args.seed)
+    environment, random_order = Environment.begin(), random.Random(args.seed)
     rounds: list[dict[str, dict[str, float]]] = []
     counts: dict[str, list[int]] = {variant: [] for variant in VARIANTS}
-    serving = [args.neph, "reflect", "--listen", f"{SERVER_ADDRESS}:{REFLECT_PORT}"]
-    with veth_pair(is_cut=False) as pair, tempfile.TemporaryDirectory() as folder, server(pair.server, serving):
+    reflector_command = [args.neph, "reflect", "--listen", f"{SERVER_ADDRESS}:{REFLECTOR_PORT}"]
+    with veth_pair(disable_offloads=False) as pair, tempfile.TemporaryDirectory() as folder, server(pair.server, reflector_command):
         time.sleep(1)
         for _ in range(args.rounds):
-            one = {}
-            for variant in draw.sample(list(VARIANTS), len(VARIANTS)):
+            result = {}
+            for variant in random_order.sample(list(VARIANTS), len(VARIANTS)):
                 with scraper(pair, VARIANTS[variant], args.rate, counts[variant]):
-                    one[variant] = ping(args, pair, Path(folder))
-            rounds.append(one)
-    told = environment.tell()
-    print(tell(rounds, counts))
-    print(f"\n{sentence(told)}")
+                    result[variant] = ping(args, pair, Path(folder))
+            rounds.append(result)
+    environment_facts = environment.facts()
+    print(results_table(rounds, counts))
+    print(f"\n{sentence(environment_facts)}")
     if args.json:
-        args.json.write_text(json.dumps({"environment": told, "rounds": rounds, "scrapes": counts}, indent=1))
+        args.json.write_text(json.dumps({"environment": environment_facts, "rounds": rounds, "scrapes": counts}, indent=1))
 
 
 if __name__ == "__main__":

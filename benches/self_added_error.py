@@ -17,14 +17,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from askers import NEPH_PORT, SOCKPERF_PORT, Asker, Task, askers
+from rtt_tools import NEPH_PORT, SOCKPERF_PORT, RttTool, Task, rtt_tools
 from capture import Capture
 from environment import Environment, sentence
 from exchanges import Exchange, busiest_flow, exchanges
 from figures import micros, quantile, signed_micros, table
 from namespaces import SERVER_ADDRESS, Pair, veth_pair
 from processes import run, server
-from reported import Matching, Series, match
+from matching import Matching, Series, match
 
 QUANTILES = (0.5, 0.99)
 
@@ -34,7 +34,7 @@ class Result:
     """One figure of one tool, over all rounds."""
 
     tool: str
-    peer: str
+    neph_counterpart: str
     figure: str
     matching: str
     reported: list[float] = field(default_factory=list)
@@ -57,11 +57,11 @@ class Result:
 Results = dict[tuple[str, str], Result]
 
 
-def add_run(results: Results, tool: Asker, series: Series, captured_exchanges: list[Exchange]) -> None:
+def add_run(results: Results, tool: RttTool, series: Series, captured_exchanges: list[Exchange]) -> None:
     """Adds the figure of one run to the results."""
     if series.matching is not Matching.QUANTILES and not series.messages:
         return
-    new_result = Result(tool.name, tool.peer, series.figure, series.matching.value)
+    new_result = Result(tool.name, tool.neph_counterpart, series.figure, series.matching.value)
     if series.matching is Matching.QUANTILES:
         truth = [series.truth_ns(exchange) for exchange in captured_exchanges]
         differences = {p: series.quantiles[p] - quantile(truth, p) for p in QUANTILES}
@@ -80,7 +80,7 @@ def add_run(results: Results, tool: Asker, series: Series, captured_exchanges: l
     result.truth += [pair.truth for pair in matched]
 
 
-def measure(pair: Pair, tool: Asker, arguments: argparse.Namespace, results: Results) -> None:
+def measure(pair: Pair, tool: RttTool, arguments: argparse.Namespace, results: Results) -> None:
     """One run of one tool."""
     with tempfile.TemporaryDirectory() as name, Capture(pair.client) as capture:
         folder = Path(name)
@@ -116,8 +116,8 @@ def markdown(results: Results) -> str:
     heading = ["tool", "figure", "n", "true p50", "error p50", "error p99", "rounds' p50"]
     heading += ["against neph", "matched"]
     rows = []
-    for result in sorted(results.values(), key=lambda each: (each.peer, each.figure, each.tool)):
-        neph_result = results.get((result.peer, result.figure))
+    for result in sorted(results.values(), key=lambda each: (each.neph_counterpart, each.figure, each.tool)):
+        neph_result = results.get((result.neph_counterpart, result.figure))
         ratio = "-"
         neph_error, tool_error = neph_result.error(0.5) if neph_result else None, result.error(0.5)
         if neph_result is not result and neph_error and tool_error is not None and neph_error > 0:
@@ -168,7 +168,7 @@ def main() -> int:
     arguments = parse_arguments()
     seed = random.randrange(1 << 32) if arguments.seed is None else arguments.seed
     order = random.Random(seed)
-    tools = [tool for tool in askers(arguments.neph, arguments.oha) if shutil.which(tool.program)]
+    tools = [tool for tool in rtt_tools(arguments.neph, arguments.oha) if shutil.which(tool.program)]
     if arguments.only:
         tools = [tool for tool in tools if arguments.only in tool.name]
     results: Results = {}
@@ -182,7 +182,7 @@ def main() -> int:
                     measure(pair, tool, arguments, results)
                 except (RuntimeError, ValueError) as error:
                     failures.append(f"{tool.name}: {error}")
-    environment_facts = {**environment.tell(), "rounds": arguments.rounds, "interval, ms": arguments.interval}
+    environment_facts = {**environment.facts(), "rounds": arguments.rounds, "interval, ms": arguments.interval}
     environment_facts["seed"] = seed
     print(markdown(results))
     print(f"\nMicroseconds. {sentence(environment_facts)}")

@@ -20,27 +20,27 @@ PRIORITY = 10
 class Sender(Protocol):
     """A tool that sends on a schedule."""
 
-    # As the table calls it.
+    # Its name in the table.
     name: str
     # The program that must be installed.
     program: str
     # Where it sends to.
     port: int
-    # Whether it must be told to end.
-    endless: bool
+    # Whether it runs until it is stopped.
+    runs_until_stopped: bool
 
     def command(self, rate: int, seconds: int, folder: Path) -> list[str]:
-        """How to have it send `rate` datagrams of 64 bytes a second."""
+        """The command that sends `rate` datagrams of 64 bytes a second."""
 
 
 @dataclass(frozen=True)
 class Neph:
-    """`neph ping udp://`; what it says of itself goes to the folder."""
+    """`neph ping udp://`; the lateness that it reports goes to the folder."""
 
     program: str
     spin: str
     port: int = NEPH_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Neph:
         ]
 
 
-def told_lateness(folder: Path) -> list[int]:
+def reported_lateness(folder: Path) -> list[int]:
     """neph's own lateness of each message, ns: app_send minus intended."""
     heading, *lines = (folder / "messages").read_text().splitlines()
     names = heading.split(",")
@@ -71,7 +71,7 @@ class Mgen:
     name = "mgen (precise)"
     program = "mgen"
     port = SINK_PORT
-    endless = True
+    runs_until_stopped = True
 
     def command(self, rate: int, seconds: int, folder: Path) -> list[str]:
         """It goes on until it is stopped."""
@@ -86,7 +86,7 @@ class Sockperf:
     name = "sockperf under-load"
     program = "sockperf"
     port = SOCKPERF_PORT
-    endless = False
+    runs_until_stopped = False
 
     def command(self, rate: int, seconds: int, folder: Path) -> list[str]:
         """A reply to every hundredth, as is its default."""
@@ -102,7 +102,7 @@ class Irtt:
     name = "irtt"
     program = "irtt"
     port = IRTT_PORT
-    endless = False
+    runs_until_stopped = False
 
     def command(self, rate: int, seconds: int, folder: Path) -> list[str]:
         """It prints nothing."""
@@ -119,7 +119,7 @@ class SpinLoop:
     program: str
     priority: int
     port: int = SINK_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
     @property
     def name(self) -> str:
@@ -141,10 +141,10 @@ def compile_spin_loop(folder: Path) -> str:
 
 
 def senders(neph: str, spin_loop: str) -> list[Sender]:
-    """All that are installed."""
-    known: list[Sender] = [
+    """All senders that are installed."""
+    all_senders: list[Sender] = [
         *(Neph(neph, "60us"), Neph(neph, "0")),
         *(Mgen(), Sockperf(), Irtt()),
         *(SpinLoop(spin_loop, 0), SpinLoop(spin_loop, PRIORITY)),
     ]
-    return [sender for sender in known if shutil.which(sender.program)]
+    return [sender for sender in all_senders if shutil.which(sender.program)]

@@ -1,7 +1,7 @@
-"""The tools whose round trips are held against the truth: how each is called and read.
+"""The tools whose round trips are compared with captures: the command of each, and how to read its output.
 
-One class a tool, one line in `ASKERS` each. None of them is given an advantage: each sends 64
-bytes where it can be told to, one message at a time, at the same interval where it can be paced.
+One class for each tool, listed in `rtt_tools`. No tool gets an advantage: each sends 64 bytes if its size
+can be set, one message at a time, at the same interval if it can be paced.
 """
 
 import csv
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from namespaces import SERVER_ADDRESS
-from reported import Matching, Series, Told
+from matching import Matching, Series, ReportedMessage
 
 NEPH_PORT = 8080
 SOCKPERF_PORT = 11111
@@ -21,34 +21,34 @@ SOCKPERF_PORT = 11111
 
 @dataclass(frozen=True)
 class Task:
-    """What a tool is asked for in one run."""
+    """What a tool measures in one run."""
 
     count: int
     interval_ms: int
-    # For whatever it writes.
+    # For its output files.
     folder: Path
 
     @property
-    def per_second(self) -> int:
+    def messages_per_second(self) -> int:
         """Messages a second."""
         return 1000 // self.interval_ms
 
 
-class Asker(Protocol):
+class RttTool(Protocol):
     """A tool that measures round trips."""
 
-    # As the table calls it.
+    # Its name in the table.
     name: str
-    # Its counterpart of neph's, which the table's ratio is against.
-    peer: str
+    # The measurement of neph that the table compares it with.
+    neph_counterpart: str
     # The program that must be installed.
     program: str
 
     def command(self, task: Task) -> list[str]:
-        """How to have about `task.count` messages exchanged."""
+        """The command that exchanges about `task.count` messages."""
 
     def read(self, output: str, folder: Path) -> list[Series]:
-        """What it told."""
+        """The round trips that it reported."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Neph:
         return f"neph {self.scheme}" + (" --new-connection" if self.new_connection else "")
 
     @property
-    def peer(self) -> str:
+    def neph_counterpart(self) -> str:
         """Itself."""
         return self.name
 
     def command(self, task: Task) -> list[str]:
-        """Messages are written to a file, so that no terminal is waited for."""
+        """Messages go to a file, so that neph does not wait for a terminal."""
         port = "" if self.scheme == "icmp" else f":{NEPH_PORT}"
         options = ["--insecure"] if self.scheme in ("wss", "https") else []
         options += ["--new-connection"] if self.new_connection else []
@@ -82,27 +82,27 @@ class Neph:
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """The program's own round trip, and the one between its kernel stamps."""
-        service: list[Told] = []
-        network: list[Told] = []
+        service: list[ReportedMessage] = []
+        network: list[ReportedMessage] = []
         for line in (folder / "messages").read_text().splitlines():
             message = json.loads(line)
             if message["type"] != "message" or message["outcome"] != "reply":
                 continue
-            marks = message["timestamps"]
-            begun = marks["app_send_ns"]
+            timestamps = message["timestamps"]
+            start_ns = timestamps["app_send_ns"]
             if self.new_connection:
-                begun = marks["dialled_ns"]
+                start_ns = timestamps["dialled_ns"]
             if "intended_unix_ns" not in message:
                 continue
-            wall = message["intended_unix_ns"] + begun - marks["intended_ns"]
-            service.append(Told(marks["app_recv_ns"] - begun, wall))
-            if marks["nic_rx_ns"] is not None and marks["nic_tx_ns"] is not None:
-                sent = wall + marks["app_send_ns"] - begun
-                network.append(Told(marks["nic_rx_ns"] - marks["nic_tx_ns"], sent))
-        by = Matching.BY_WALL_CLOCK
+            start_wall_ns = message["intended_unix_ns"] + start_ns - timestamps["intended_ns"]
+            service.append(ReportedMessage(timestamps["app_recv_ns"] - start_ns, start_wall_ns))
+            if timestamps["nic_rx_ns"] is not None and timestamps["nic_tx_ns"] is not None:
+                sent = start_wall_ns + timestamps["app_send_ns"] - start_ns
+                network.append(ReportedMessage(timestamps["nic_rx_ns"] - timestamps["nic_tx_ns"], sent))
+        matching = Matching.BY_WALL_CLOCK
         return [
-            Series("kernel stamps", by, network),
-            Series("application", by, service, new_connection=self.new_connection),
+            Series("kernel stamps", matching, network),
+            Series("application", matching, service, new_connection=self.new_connection),
         ]
 
 
@@ -110,7 +110,7 @@ class Ping:
     """iputils ping."""
 
     name = "ping"
-    peer = "neph icmp"
+    neph_counterpart = "neph icmp"
     program = "ping"
 
     def command(self, task: Task) -> list[str]:
@@ -119,10 +119,10 @@ class Ping:
         return ["ping", "-n", "-c", str(task.count), "-i", interval, SERVER_ADDRESS]
 
     def read(self, output: str, folder: Path) -> list[Series]:
-        """It tells each message to the microsecond."""
+        """It reports each message to the microsecond."""
         times = re.findall(r"icmp_seq=\d+ .*time=([0-9.]+) ms", output)
-        told = [Told(float(milliseconds) * 1e6) for milliseconds in times]
-        return [Series("application", Matching.BY_ORDER, told)]
+        messages = [ReportedMessage(float(milliseconds) * 1e6) for milliseconds in times]
+        return [Series("application", Matching.BY_ORDER, messages)]
 
 
 @dataclass(frozen=True)
@@ -130,39 +130,39 @@ class Sockperf:
     """sockperf ping-pong; its log has each message but those of its first and last moments."""
 
     name: str
-    peer: str
+    neph_counterpart: str
     options: tuple[str, ...] = ()
     program: str = "sockperf"
 
     def command(self, task: Task) -> list[str]:
         """It takes whole seconds."""
-        seconds = max(round(task.count / task.per_second), 1) + 1
+        seconds = max(round(task.count / task.messages_per_second), 1) + 1
         return [
             *("sockperf", "ping-pong", "-i", SERVER_ADDRESS, "-p", str(SOCKPERF_PORT)),
-            *("-t", str(seconds), "--mps", str(task.per_second), "-m", "64"),
+            *("-t", str(seconds), "--mps", str(task.messages_per_second), "-m", "64"),
             *(f"--full-log={task.folder / 'log'}", *self.options),
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """Rows of: number, sent at (s), received at (s), half the round trip (us)."""
-        told = []
+        messages = []
         for line in (folder / "log").read_text().splitlines():
             cells = line.split(",")
             if len(cells) == 4 and cells[0].isdigit():
                 sent, received = (round(float(cell) * 1e9) for cell in cells[1:3])
-                told.append(Told(received - sent, sent))
-        return [Series("application", Matching.BY_GAPS, told)]
+                messages.append(ReportedMessage(received - sent, sent))
+        return [Series("application", Matching.BY_GAPS, messages)]
 
 
 class Irtt:
     """irtt client."""
 
     name = "irtt"
-    peer = "neph udp"
+    neph_counterpart = "neph udp"
     program = "irtt"
 
     def command(self, task: Task) -> list[str]:
-        """Its JSON tells each message."""
+        """Its JSON has each message."""
         return [
             *("irtt", "client", "-Q", "-i", f"{task.interval_ms}ms", "-l", "64", "--wait=200ms"),
             *("-d", f"{task.count * task.interval_ms}ms"),
@@ -171,19 +171,19 @@ class Irtt:
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """Only messages that were answered."""
-        told = []
+        messages = []
         for trip in json.loads((folder / "irtt.json").read_text())["round_trips"]:
             if trip["lost"] == "false":
                 sent = trip["timestamps"]["client"]["send"]["wall"]
-                told.append(Told(trip["delay"]["rtt"], sent))
-        return [Series("application", Matching.BY_WALL_CLOCK, told)]
+                messages.append(ReportedMessage(trip["delay"]["rtt"], sent))
+        return [Series("application", Matching.BY_WALL_CLOCK, messages)]
 
 
 class Ab:
     """ApacheBench: a connection per request, one after the other without pause."""
 
     name = "ab (new connection)"
-    peer = "neph http --new-connection"
+    neph_counterpart = "neph http --new-connection"
     program = "ab"
 
     def command(self, task: Task) -> list[str]:
@@ -198,15 +198,15 @@ class Ab:
         for line in (folder / "csv").read_text().splitlines()[1:]:
             percent, milliseconds = line.split(",")
             quantiles[round(float(percent) / 100, 4)] = float(milliseconds) * 1e6
-        by = Matching.QUANTILES
-        return [Series("application", by, quantiles=quantiles, new_connection=True)]
+        matching = Matching.QUANTILES
+        return [Series("application", matching, quantiles=quantiles, new_connection=True)]
 
 
 class Wrk:
     """wrk: one connection, requests without pause."""
 
     name = "wrk"
-    peer = "neph http"
+    neph_counterpart = "neph http"
     program = "wrk"
 
     def command(self, task: Task) -> list[str]:
@@ -228,7 +228,7 @@ class Oha:
     """oha: paced, its CSV has each request."""
 
     name: str
-    peer: str
+    neph_counterpart: str
     program: str
     new_connection: bool
 
@@ -236,23 +236,23 @@ class Oha:
         """One connection at a time."""
         options = ["--disable-keepalive"] if self.new_connection else []
         return [
-            *(self.program, "-n", str(task.count), "-c", "1", "-q", str(task.per_second)),
+            *(self.program, "-n", str(task.count), "-c", "1", "-q", str(task.messages_per_second)),
             *("--no-tui", "--output-format", "csv", *options),
             f"http://{SERVER_ADDRESS}:{NEPH_PORT}/",
         ]
 
     def read(self, output: str, folder: Path) -> list[Series]:
         """Seconds; the rows come in order of ending."""
-        told = []
+        messages = []
         for row in csv.DictReader(io.StringIO(output)):
-            begun = round(float(row["request-start"]) * 1e9)
-            told.append(Told(float(row["request-duration"]) * 1e9, begun))
-        by = Matching.BY_GAPS
-        return [Series("application", by, told, new_connection=self.new_connection)]
+            start_ns = round(float(row["request-start"]) * 1e9)
+            messages.append(ReportedMessage(float(row["request-duration"]) * 1e9, start_ns))
+        matching = Matching.BY_GAPS
+        return [Series("application", matching, messages, new_connection=self.new_connection)]
 
 
-def askers(neph: str, oha: str) -> list[Asker]:
-    """All of them."""
+def rtt_tools(neph: str, oha: str) -> list[RttTool]:
+    """All tools."""
     kinds = ("udp", "tcp", "icmp", "ws", "wss", "http")
     return [
         *(Neph(neph, kind) for kind in kinds),

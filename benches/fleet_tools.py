@@ -1,4 +1,4 @@
-"""The tools that can ask over many flows at a time: how each is called, and who answers it."""
+"""The tools that send requests over many flows at the same time: the commands of client and server."""
 
 import shutil
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ FIRST_PORT = 20_000
 
 @dataclass(frozen=True)
 class Load:
-    """What every tool is asked to do."""
+    """The load that every tool generates."""
 
     flows: int
     interval_us: int
@@ -25,21 +25,21 @@ class Load:
         return self.flows * self.seconds * 1_000_000 // self.interval_us
 
 
-class Asker(Protocol):
-    """A tool that asks over many flows."""
+class FleetTool(Protocol):
+    """A tool that sends requests over many flows."""
 
-    # As the table calls it.
+    # Its name in the table.
     name: str
-    # The port it asks at.
+    # The port of its server.
     port: int
-    # Whether it must be told to end.
-    endless: bool
+    # Whether it runs until it is stopped.
+    runs_until_stopped: bool
 
-    def answerer(self, folder: Path) -> list[str]:
-        """Who answers it."""
+    def server_command(self, folder: Path) -> list[str]:
+        """The command of its server."""
 
     def command(self, load: Load, folder: Path) -> list[str]:
-        """How to have it ask."""
+        """The command of its client."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Neph:
     program: str
     name: str = "neph flows"
     port: int = NEPH_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
-    def answerer(self, folder: Path) -> list[str]:
+    def server_command(self, folder: Path) -> list[str]:
         """Our reflector, which permits one address as much as the largest run asks."""
         return [
             *(self.program, "reflect", "--listen", f"{SERVER_ADDRESS}:{self.port}", "--quiet"),
@@ -75,20 +75,20 @@ class Irtt:
 
     name: str = "irtt, a process each"
     port: int = IRTT_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
-    def answerer(self, folder: Path) -> list[str]:
+    def server_command(self, folder: Path) -> list[str]:
         """Its own server."""
         return ["irtt", "server", "-i", "0", "-b", SERVER_ADDRESS]
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """One shell that waits for all: their CPU time is counted with its own."""
-        ask = (
+        client_command = (
             f"irtt client -Q -i {load.interval_us}us -d {load.seconds}s -l 44 "
             f"--local=:$port {SERVER_ADDRESS} >/dev/null &"
         )
-        last = FIRST_PORT + load.flows - 1
-        return ["sh", "-c", f"for port in $(seq {FIRST_PORT} {last}); do {ask} done; wait"]
+        last_port = FIRST_PORT + load.flows - 1
+        return ["sh", "-c", f"for port in $(seq {FIRST_PORT} {last_port}); do {client_command} done; wait"]
 
 
 @dataclass(frozen=True)
@@ -98,35 +98,35 @@ class Cloudprober:
     program: str
     name: str = "cloudprober"
     port: int = CLOUDPROBER_PORT
-    endless: bool = True
+    runs_until_stopped: bool = True
 
-    def answerer(self, folder: Path) -> list[str]:
+    def server_command(self, folder: Path) -> list[str]:
         """The loop's echo: any will do."""
         return [str(folder / "fleet_loop"), "serve", str(self.port)]
 
     def command(self, load: Load, folder: Path) -> list[str]:
         """By a configuration file."""
         milliseconds = load.interval_us // 1000
-        file = folder / "cloudprober.cfg"
-        file.write_text(
+        config_file = folder / "cloudprober.cfg"
+        config_file.write_text(
             f'probe {{ name: "flows" type: UDP targets {{ host_names: "{SERVER_ADDRESS}" }}\n'
             f"interval_msec: {milliseconds} timeout_msec: {milliseconds * 3 // 4}\n"
             f"udp_probe {{ port: {self.port} num_tx_ports: {load.flows} "
             "use_all_tx_ports_per_probe: true } }\n"
         )
-        return [self.program, f"--config_file={file}"]
+        return [self.program, f"--config_file={config_file}"]
 
 
 @dataclass(frozen=True)
 class Fortio:
-    """A goroutine for each flow; nothing is told of a flow."""
+    """A goroutine for each flow; it reports nothing for each flow."""
 
     program: str
     name: str = "fortio"
     port: int = FORTIO_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
-    def answerer(self, folder: Path) -> list[str]:
+    def server_command(self, folder: Path) -> list[str]:
         """Its own echo."""
         return [self.program, "udp-echo", "-udp-port", str(self.port)]
 
@@ -146,9 +146,9 @@ class Loop:
 
     name: str = "C loop (epoll)"
     port: int = LOOP_PORT
-    endless: bool = False
+    runs_until_stopped: bool = False
 
-    def answerer(self, folder: Path) -> list[str]:
+    def server_command(self, folder: Path) -> list[str]:
         """Itself."""
         return [str(folder / "fleet_loop"), "serve", str(self.port)]
 
@@ -160,13 +160,13 @@ class Loop:
         ]
 
 
-def installed(neph: str, fortio: str, cloudprober: str) -> list[Asker]:
-    """Every tool that is there."""
-    askers: list[Asker] = [Neph(neph), Loop()]
+def installed_tools(neph: str, fortio: str, cloudprober: str) -> list[FleetTool]:
+    """Every tool that is installed."""
+    tools: list[FleetTool] = [Neph(neph), Loop()]
     if shutil.which("irtt"):
-        askers.append(Irtt())
+        tools.append(Irtt())
     if shutil.which(fortio):
-        askers.append(Fortio(fortio))
+        tools.append(Fortio(fortio))
     if shutil.which(cloudprober):
-        askers.append(Cloudprober(cloudprober))
-    return askers
+        tools.append(Cloudprober(cloudprober))
+    return tools
