@@ -25,31 +25,31 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 COUNTS = HERE / "executions.json"
 # Bytes of an input at most: nearly all that a parser can do wrong shows in few, which take little time.
-SHORT = 512
+MAX_INPUT_BYTES = 512
 # Bytes in each tenth turn, for what only shows in many; and where those must be very many.
-LONG = 4_096
-LONGEST = {"hops": 16_384, "memory": 65_536}
+LONG_INPUT_BYTES = 4_096
+LONG_INPUT_BYTES_OF_TARGET = {"hops": 16_384, "memory": 65_536}
 # The allocator keeps what was freed: otherwise each execution asks the kernel for its buffers anew.
-KEPT = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
+ALLOCATOR_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
 
 
-def counts() -> dict:
+def read_counts() -> dict:
     return json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
 
 
-def add(target: str, executions: int, seconds: int) -> None:
+def add_turn(target: str, executions: int, seconds: int) -> None:
     """What a turn did; written at once and as a whole, so that an interruption loses at most a turn."""
-    known = counts()
-    entry = known.setdefault(target, {"executions": 0, "seconds": 0})
+    all_counts = read_counts()
+    entry = all_counts.setdefault(target, {"executions": 0, "seconds": 0})
     entry["executions"] += executions
     entry["seconds"] += seconds
     entry["turns"] = entry.get("turns", 0) + 1
-    beside = COUNTS.with_suffix(".new")
-    beside.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n")
-    beside.replace(COUNTS)
+    temporary_file = COUNTS.with_suffix(".new")
+    temporary_file.write_text(json.dumps(dict(sorted(all_counts.items())), indent=1) + "\n")
+    temporary_file.replace(COUNTS)
 
 
-def program(folder: pathlib.Path, target: str) -> str:
+def program_path(folder: pathlib.Path, target: str) -> str:
     path = folder / target
     if not path.exists():
         raise SystemExit(f"{path} is missing: build it with CFLAGS=-O0 cargo +nightly fuzz build")
@@ -63,36 +63,36 @@ def folders(target: str) -> tuple[str, str]:
     return str(grown), str(corpus)
 
 
-def turn(programs: pathlib.Path, target: str, seconds: int, left: int) -> None:
+def run_turn(programs: pathlib.Path, target: str, seconds: int, remaining_runs: int) -> None:
     artifacts = HERE / "artifacts" / target
     artifacts.mkdir(parents=True, exist_ok=True)
     command = [
-        "nice", "-n", "19", program(programs, target), *folders(target),
-        f"-max_total_time={seconds}", f"-runs={left}", "-print_final_stats=1",
+        "nice", "-n", "19", program_path(programs, target), *folders(target),
+        f"-max_total_time={seconds}", f"-runs={remaining_runs}", "-print_final_stats=1",
         "-rss_limit_mb=1024", "-timeout=10", f"-artifact_prefix={artifacts}/",
     ]
-    is_long = counts().get(target, {}).get("turns", 0) % 10 == 9
-    command.append(f"-max_len={LONGEST.get(target, LONG) if is_long else SHORT}")
+    is_long = read_counts().get(target, {}).get("turns", 0) % 10 == 9
+    command.append(f"-max_len={LONG_INPUT_BYTES_OF_TARGET.get(target, LONG_INPUT_BYTES) if is_long else MAX_INPUT_BYTES}")
     dictionary = HERE / "dictionaries" / f"{target}.dict"
     if dictionary.exists():
         command.append(f"-dict={dictionary}")
-    began = time.monotonic()
-    ended = subprocess.run(command, env=os.environ | KEPT, stderr=subprocess.PIPE, text=True, errors="replace")
-    told = re.search(r"stat::number_of_executed_units: (\d+)", ended.stderr)
-    add(target, int(told.group(1)) if told else 0, round(time.monotonic() - began))
-    if ended.returncode != 0:
-        print(ended.stderr[-4_000:])
+    started = time.monotonic()
+    finished = subprocess.run(command, env=os.environ | ALLOCATOR_ENVIRONMENT, stderr=subprocess.PIPE, text=True, errors="replace")
+    executions = re.search(r"stat::number_of_executed_units: (\d+)", finished.stderr)
+    add_turn(target, int(executions.group(1)) if executions else 0, round(time.monotonic() - started))
+    if finished.returncode != 0:
+        print(finished.stderr[-4_000:])
         raise SystemExit(f"{target} failed: see {artifacts}")
-    covered = re.findall(r"cov: (\d+) ft: (\d+)", ended.stderr)
-    entry = counts()[target]
+    coverage = re.findall(r"cov: (\d+) ft: (\d+)", finished.stderr)
+    entry = read_counts()[target]
     print(f"{target}: {entry['executions']:,} executions in {entry['seconds']} s; "
-          f"edges and features {' '.join(covered[-1]) if covered else 'not told'}", flush=True)
+          f"edges and features {' '.join(coverage[-1]) if coverage else 'not told'}", flush=True)
 
 
-def keep(programs: pathlib.Path, target: str) -> None:
+def keep_new_inputs(programs: pathlib.Path, target: str) -> None:
     grown, corpus = folders(target)
     before = len(list(pathlib.Path(corpus).iterdir()))
-    subprocess.run([program(programs, target), "-merge=1", "-rss_limit_mb=1024", corpus, grown],
+    subprocess.run([program_path(programs, target), "-merge=1", "-rss_limit_mb=1024", corpus, grown],
                    check=True, stderr=subprocess.DEVNULL)
     print(f"{target}: {len(list(pathlib.Path(corpus).iterdir())) - before} inputs more in corpus/{target}")
 
@@ -109,23 +109,23 @@ def main() -> None:
     options = parser.parse_args()
     if (options.executions is None) != options.keep:
         parser.error("give --executions N, or --keep")
-    known = re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (HERE / "Cargo.toml").read_text(), re.MULTILINE)
-    targets = options.targets or known
-    if unknown := set(targets) - set(known):
+    known_targets = re.findall(r'^\[\[bin\]\]\nname = "(\w+)"', (HERE / "Cargo.toml").read_text(), re.MULTILINE)
+    targets = options.targets or known_targets
+    if unknown := set(targets) - set(known_targets):
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
     if options.keep:
         for target in targets:
-            keep(options.programs, target)
+            keep_new_inputs(options.programs, target)
         return
     end = time.monotonic() + options.at_most
     while time.monotonic() < end:
-        known = counts()
-        left = {target: options.executions - known.get(target, {}).get("executions", 0) for target in targets}
-        open_ones = [target for target in targets if left[target] > 0]
-        if not open_ones:
+        all_counts = read_counts()
+        remaining_runs = {target: options.executions - all_counts.get(target, {}).get("executions", 0) for target in targets}
+        unfinished = [target for target in targets if remaining_runs[target] > 0]
+        if not unfinished:
             break
-        target = min(open_ones, key=lambda one: known.get(one, {}).get("seconds", 0))
-        turn(options.programs, target, max(1, int(min(options.turn, end - time.monotonic()))), left[target])
+        target = min(unfinished, key=lambda target_name: all_counts.get(target_name, {}).get("seconds", 0))
+        run_turn(options.programs, target, max(1, int(min(options.turn, end - time.monotonic()))), remaining_runs[target])
 
 
 if __name__ == "__main__":

@@ -179,13 +179,13 @@ SEEDS["tcp_options"] = [
     b"\x01\x01\x08\x0a" + struct.pack(">II", 7, 8) + b"\x01\x01\x05\x0a" + struct.pack(">II", 1, 2),
     TCP_PACKET[20:],
 ]
-# Who, flags, number, acknowledgement, time stamp, echo, length, options, window, later.
+# Ends, flags, sequence number, acknowledgement, timestamp, echo, length, options, window, time step.
 SEEDS["segments"] = [
     b"\xff" + bytes([0, 2, 0, 0, 1, 0, 0, 5, 1, 20, 1, 18, 0, 1, 1, 1, 0, 5, 1, 24, 0, 16, 1, 1, 2, 1, 0, 1, 1, 20])
     + bytes([0, 24, 1, 1, 3, 1, 4, 1, 1, 24, 1, 16, 1, 2, 2, 3, 0, 1, 1, 24, 0, 24, 1, 1, 4, 2, 4, 1, 1, 27]),
     b"\x03" + bytes(byte for n in range(40) for byte in (n % 2, 16, n // 4, n // 4, n, n, n % 3, 1, 1, 20)),
 ]
-# What, between whom, number, content, cut off, later.
+# Kind, hosts, id, content, cut, time step.
 SEEDS["exchanges"] = [
     b"\x0f" + bytes(byte for n in range(8) for byte in (0, 4, n, 0, 255, 20, 4, 1, n, 0, 255, 20)),
     b"\x0f" + bytes(byte for n in range(8) for byte in (1, 4, n, 0, 255, 20, 5, 1, n, 128, 255, 20)),
@@ -335,13 +335,13 @@ SHIPPED = {
 }
 
 
-def bare(shipped: bytes) -> bytes:
-    """Without comments: the fuzzer would spend its time on them."""
+def strip_comments(shipped: bytes) -> bytes:
+    """The file without comments: the fuzzer would spend its time on them."""
     lines = (line for line in shipped.splitlines() if not line.startswith(b"#"))
     return b"\n".join(line for line in lines if line) + b"\n"
 
 
-SEEDS |= {name: [bare(path.read_bytes()) for path in sorted(paths)] for name, paths in SHIPPED.items()}
+SEEDS |= {name: [strip_comments(path.read_bytes()) for path in sorted(paths)] for name, paths in SHIPPED.items()}
 SEEDS["plan"] += [
     b"version = 1\nname = 'n'\nmessages = 3\ninterval = '25ms'\nrequest_size = 64\n"
     b"[[endpoint]]\nname = 'a'\nurl = 'udp://h:862'\n[[endpoint]]\nname = 'b'\nurl = 'icmp://::1'\n"
@@ -373,12 +373,12 @@ SEEDS["trace"] = [
     b"\x3e\xc6" + bytes(range(256)) * 2,
     b"\x61\x13" + b"\x00\x1f\x02\x05\x06\x07\x08\x04\x00" * 40,
 ]
-# Lanes, life and timeout, then what happens.
+# Slots, lifetime and timeout, then the events.
 SEEDS["fleet"] = [
     b"\x02\x00\x10" + (b"\x00" * 3 + b"\x07\x05\x01\x00\x01\x00" + b"\x47\x09\x00\x01\x2a\x02\x00\x04\x0a\x05") * 8,
     b"\x01\x03\x05" + b"\x00\x00\x04\x07\x02\x06\x01\x00\x47\xff\x02\x00\x03\xff\x01\x09" * 9,
 ]
-# Who, how, which path, how noisy.
+# Slot, flags, path, noise.
 SEEDS["digest"] = [
     bytes(byte for n in range(160) for byte in (n % 6, 0x0a, 0x10 + n // 40 % 4, n * 37 % 64)),
     bytes(byte for n in range(120) for byte in (n % 7, n % 5 << 4 | 2, n * 11 % 256, n * 7 % 256)),

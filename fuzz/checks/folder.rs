@@ -6,7 +6,11 @@ use std::sync::LazyLock;
 
 static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let shared = PathBuf::from("/dev/shm");
-    let root = if shared.is_dir() { shared } else { std::env::temp_dir() };
+    let root = if shared.is_dir() {
+        shared
+    } else {
+        std::env::temp_dir()
+    };
     let folder = root.join(format!("neph-fuzz-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder of one's own");
     folder

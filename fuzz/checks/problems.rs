@@ -8,9 +8,18 @@ pub fn check(source: &Source, problems: &[Problem]) {
     for problem in problems {
         let position = &problem.position;
         assert!(position.line >= 1 && position.column >= 1);
-        assert!(source.text().get(position.span.clone()).is_some(), "{problem:?}");
-        assert!(!problem.message.is_empty() && !problem.remedy.is_empty(), "{problem:?}");
-        assert!(!problem.to_string().chars().any(char::is_control), "{problem:?}");
+        assert!(
+            source.text().get(position.span.clone()).is_some(),
+            "{problem:?}"
+        );
+        assert!(
+            !problem.message.is_empty() && !problem.remedy.is_empty(),
+            "{problem:?}"
+        );
+        assert!(
+            !problem.to_string().chars().any(char::is_control),
+            "{problem:?}"
+        );
         assert!(problem.message.len() + problem.remedy.len() < 4096);
     }
     let order = problems.iter().map(|problem| problem.position.span.start);

@@ -8,14 +8,14 @@ use neph_agent::remote::{
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(message) = decode_to_agent(bytes)
-        && let Ok(back) = encode_to_agent(&message)
+        && let Ok(encoded) = encode_to_agent(&message)
     {
-        assert!(back.len() <= LONGEST_FRAME);
-        assert_eq!(decode_to_agent(&back).expect("it was one"), message);
+        assert!(encoded.len() <= LONGEST_FRAME);
+        assert_eq!(decode_to_agent(&encoded).expect("it was one"), message);
     }
     if let Ok(message) = decode_from_agent(bytes)
-        && let Ok(back) = encode_from_agent(&message)
+        && let Ok(encoded) = encode_from_agent(&message)
     {
-        assert_eq!(decode_from_agent(&back).expect("it was one"), message);
+        assert_eq!(decode_from_agent(&encoded).expect("it was one"), message);
     }
 });

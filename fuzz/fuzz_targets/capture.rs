@@ -7,20 +7,20 @@ use std::ops::ControlFlow;
 
 use libfuzzer_sys::fuzz_target;
 use neph_capture::{
-    Ending, Exchanges, Flow, FlowName, Half, HostPair, Limits, Listener, Method, Sample, Side, Table,
-    read_capture,
+    Ending, Exchanges, Flow, FlowName, Half, HostPair, Limits, Listener, Method, Sample, Side,
+    Table, read_capture,
 };
 use neph_model::Wall;
 use neph_wire::capture::{MAX_FRAME_BYTES, Record};
 use neph_wire::dissect::{Transport, dissect};
 
 /// Gives at most so many bytes at once.
-struct Dribble<'a>(&'a [u8], usize);
+struct ShortReads<'a>(&'a [u8], usize);
 
-impl io::Read for Dribble<'_> {
+impl io::Read for ShortReads<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = self.1.min(buffer.len());
-        io::Read::read(&mut self.0, &mut buffer[..most])
+        let length = self.1.min(buffer.len());
+        io::Read::read(&mut self.0, &mut buffer[..length])
     }
 }
 
@@ -28,7 +28,7 @@ impl io::Read for Dribble<'_> {
 struct Counts {
     segments: u64,
     samples: u64,
-    kept: u64,
+    path_samples: u64,
 }
 
 impl Listener for Counts {
@@ -42,7 +42,7 @@ impl Listener for Counts {
         for half in [Half::Client, Half::Server] {
             for method in Method::ALL {
                 let path = flow.round_trips(half).path_quantiles(method);
-                self.kept += path.map_or(0, |path| path.n);
+                self.path_samples += path.map_or(0, |path| path.n);
                 assert!(path.is_none_or(|path| path.min <= path.p50 && path.p50 <= path.max));
             }
         }
@@ -50,7 +50,7 @@ impl Listener for Counts {
 }
 
 /// What a pair says of itself holds together.
-fn check(pair: &HostPair) {
+fn assert_pair_invariants(pair: &HostPair) {
     let total = pair.counts();
     assert!(total.answered() <= total.requests());
     if let Some(trips) = total.round_trips(Half::Server) {
@@ -59,43 +59,52 @@ fn check(pair: &HostPair) {
 }
 
 /// Lengths and times of the packets, how much of it was understood, and whether it ended in no capture.
-type Read = (Vec<(Option<i64>, u32, usize)>, u64, bool);
+type CaptureContents = (Vec<(Option<i64>, u32, usize)>, u64, bool);
 
 /// What a capture holds; each packet is handed on.
-fn packets(source: &mut impl io::Read, mut take: impl FnMut(&Record<'_>)) -> Read {
-    let mut found = Vec::new();
+fn read_packets(
+    source: &mut impl io::Read,
+    mut on_packet: impl FnMut(&Record<'_>),
+) -> CaptureContents {
+    let mut packets = Vec::new();
     let summary = read_capture(source, |record| {
         assert!(record.bytes.len() as u64 <= u64::from(MAX_FRAME_BYTES));
         assert!(record.bytes.len() as u64 <= u64::from(record.length));
-        found.push((record.at, record.length, record.bytes.len()));
-        take(&record);
+        packets.push((record.at, record.length, record.bytes.len()));
+        on_packet(&record);
         ControlFlow::Continue(())
     });
-    assert_eq!(summary.packets, found.len() as u64);
+    assert_eq!(summary.packets, packets.len() as u64);
     let is_broken = matches!(summary.ending, Ending::Broken(_));
-    (found, summary.bytes, is_broken)
+    (packets, summary.bytes, is_broken)
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&cut, file)) = bytes.split_first() else {
         return;
     };
-    let limits = Limits { max_flows: usize::from(cut % 8) + 1, ..Limits::default() };
-    let (mut table, mut counts, mut seen) = (Table::new(limits), Counts::default(), 0);
+    let limits = Limits {
+        max_flows: usize::from(cut % 8) + 1,
+        ..Limits::default()
+    };
+    let (mut table, mut counts, mut tcp_packets) = (Table::new(limits), Counts::default(), 0);
     let mut exchanges = Exchanges::new(limits.max_flows, limits.idle_timeout);
-    let whole = packets(&mut &*file, |record| {
+    let contents = read_packets(&mut &*file, |record| {
         let at = Wall::from_unix_nanos(record.at.unwrap_or(0));
         if let Some(packet) = dissect(record.link, record.bytes, record.length) {
-            exchanges.add_packet_with(at, &packet, check);
-            seen += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
+            exchanges.add_packet_with(at, &packet, assert_pair_invariants);
+            tcp_packets += u64::from(matches!(packet.transport, Transport::Tcp { .. }));
             table.add_packet(at, &packet, &mut counts);
             assert!(table.len() <= limits.max_flows);
         }
     });
-    exchanges.end(check);
+    exchanges.end(assert_pair_invariants);
     table.end(&mut counts);
-    assert_eq!(counts.segments, seen);
-    assert!(counts.kept <= counts.samples);
-    assert!(whole.1 <= file.len() as u64);
-    assert_eq!(whole, packets(&mut Dribble(file, usize::from(cut) + 1), |_| {}));
+    assert_eq!(counts.segments, tcp_packets);
+    assert!(counts.path_samples <= counts.samples);
+    assert!(contents.1 <= file.len() as u64);
+    assert_eq!(
+        contents,
+        read_packets(&mut ShortReads(file, usize::from(cut) + 1), |_| {})
+    );
 });

@@ -13,27 +13,37 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
     let link = Link::numbered(u32::from(*link));
-    let read = plain(link, packet);
+    let fast = plain(link, packet);
     // NoPacket of it is missing.
     assert_eq!(why_not(link, packet, length), NoPacket::NotIp);
-    let Some(whole) = dissect(link, packet, length) else {
-        assert_eq!(read, None);
+    let Some(full) = dissect(link, packet, length) else {
+        assert_eq!(fast, None);
         return;
     };
-    if let Some(read) = read {
-        let Transport::Tcp { header, payload_len } = whole.transport else {
-            panic!("{whole:?}");
+    if let Some(fast) = fast {
+        let Transport::Tcp {
+            header,
+            payload_len,
+        } = full.transport
+        else {
+            panic!("{full:?}");
         };
-        assert_eq!((read.seq, read.ack, read.flags), (header.seq, header.ack, header.flags));
-        assert_eq!((read.stamps, read.payload_len), (tcp_timestamps(header.options), payload_len));
-        assert_eq!(usize::from(read.total_len), whole.ip.total_len);
+        assert_eq!(
+            (fast.seq, fast.ack, fast.flags),
+            (header.seq, header.ack, header.flags)
+        );
+        assert_eq!(
+            (fast.stamps, fast.payload_len),
+            (tcp_timestamps(header.options), payload_len)
+        );
+        assert_eq!(usize::from(fast.total_len), full.ip.total_len);
     }
-    assert!(whole.ip.header_len + whole.ip.payload.len() <= packet.len());
-    if let Transport::Tcp { header, .. } = whole.transport {
-        assert!(header.payload.len() + header.options.len() + 20 <= whole.ip.payload.len());
+    assert!(full.ip.header_len + full.ip.payload.len() <= packet.len());
+    if let Transport::Tcp { header, .. } = full.transport {
+        assert!(header.payload.len() + header.options.len() + 20 <= full.ip.payload.len());
     }
-    if let Transport::Udp { header, .. } = whole.transport {
-        assert!(header.payload.len() + 8 <= whole.ip.payload.len());
+    if let Transport::Udp { header, .. } = full.transport {
+        assert!(header.payload.len() + 8 <= full.ip.payload.len());
     }
     let kept = packet.len().saturating_sub(usize::from(*cut));
     let Some(part) = dissect(link, &packet[..kept], length) else {
@@ -41,13 +51,24 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     // What was cut off of a tunnel's packet may leave the tunnel's own header alone.
-    if part.tunnel != whole.tunnel || part.ip.source != whole.ip.source {
+    if part.tunnel != full.tunnel || part.ip.source != full.ip.source {
         return;
     }
-    if let (Transport::Tcp { header, payload_len }, Transport::Tcp { header: before, payload_len: before_len }) =
-        (part.transport, whole.transport)
+    if let (
+        Transport::Tcp {
+            header,
+            payload_len,
+        },
+        Transport::Tcp {
+            header: full_header,
+            payload_len: full_length,
+        },
+    ) = (part.transport, full.transport)
     {
-        assert_eq!((header.seq, header.ack, header.flags), (before.seq, before.ack, before.flags));
-        assert_eq!(payload_len, before_len);
+        assert_eq!(
+            (header.seq, header.ack, header.flags),
+            (full_header.seq, full_header.ack, full_header.flags)
+        );
+        assert_eq!(payload_len, full_length);
     }
 });

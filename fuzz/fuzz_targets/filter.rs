@@ -8,11 +8,11 @@ use libfuzzer_sys::fuzz_target;
 use neph_wire::filter::{Protocol, Start, Wanted};
 
 /// BPF_MAXINSNS.
-const LONGEST: usize = 4_096;
-const KEPT: u32 = 96;
-const CLASS: u16 = 0x07;
+const MAX_INSTRUCTIONS: usize = 4_096;
+const SNAP_LENGTH: u32 = 96;
+const CLASS_MASK: u16 = 0x07;
 const JUMP: u16 = 0x05;
-const GIVE: u16 = 0x06;
+const RETURN: u16 = 0x06;
 
 fn wanted(bytes: &[u8]) -> Wanted {
     let mut wanted = Wanted::default();
@@ -41,18 +41,18 @@ fuzz_target!(|bytes: &[u8]| {
     // The options of neph ask for fewer; beyond some 400 the kernel's limit is reached.
     let wanted = wanted(&bytes[..bytes.len().min(17 * 100)]);
     for start in [Start::Ethernet, Start::Ip] {
-        let program = wanted.program(start, KEPT);
-        assert!(!program.is_empty() && program.len() <= LONGEST);
-        for (place, one) in program.iter().enumerate() {
-            let reaches = |skipped: usize| assert!(place + 1 + skipped < program.len());
-            match one.code & CLASS {
-                JUMP if one.code == JUMP => reaches(one.k as usize),
+        let program = wanted.program(start, SNAP_LENGTH);
+        assert!(!program.is_empty() && program.len() <= MAX_INSTRUCTIONS);
+        for (index, instruction) in program.iter().enumerate() {
+            let assert_inside = |skipped: usize| assert!(index + 1 + skipped < program.len());
+            match instruction.code & CLASS_MASK {
+                JUMP if instruction.code == JUMP => assert_inside(instruction.k as usize),
                 JUMP => {
-                    reaches(usize::from(one.jt));
-                    reaches(usize::from(one.jf));
+                    assert_inside(usize::from(instruction.jt));
+                    assert_inside(usize::from(instruction.jf));
                 }
-                GIVE => assert!(one.k == 0 || one.k == KEPT),
-                _ => reaches(0),
+                RETURN => assert!(instruction.k == 0 || instruction.k == SNAP_LENGTH),
+                _ => assert_inside(0),
             }
         }
     }

@@ -12,12 +12,13 @@ mod folder;
 fuzz_target!(|bytes: &[u8]| {
     let folder = folder::path();
     check_complete(&folder, bytes);
-    let (mut payloads, mut rest) = (Vec::new(), bytes);
-    while let Some((length, behind)) = rest.split_first_chunk::<2>()
-        && let Some((payload, behind)) = behind.split_at_checked(u16::from_le_bytes(*length).into())
+    let (mut payloads, mut tail) = (Vec::new(), bytes);
+    while let Some((length, remaining)) = tail.split_first_chunk::<2>()
+        && let Some((payload, remaining)) =
+            remaining.split_at_checked(u16::from_le_bytes(*length).into())
     {
         payloads.push(payload);
-        rest = behind;
+        tail = remaining;
     }
-    framed(&folder, &payloads, rest);
+    framed(&folder, &payloads, tail);
 });

@@ -12,8 +12,8 @@ use neph_store::{StoreError, import_latency_tester};
 
 #[path = "../checks/folder.rs"]
 mod folder;
-#[path = "../checks/noted.rs"]
-mod noted;
+#[path = "../checks/recording_store.rs"]
+mod recording_store;
 
 const NAMES: [&str; 7] = [
     "2-Metro.i25.x64.csv",
@@ -27,12 +27,12 @@ const NAMES: [&str; 7] = [
 
 fuzz_target!(|bytes: &[u8]| {
     let folder = folder::path();
-    let mut parts = bytes.splitn(2 + NAMES.len(), |byte| *byte == 0);
-    let name = parts.next().map(file_name).unwrap_or_default();
+    let mut inputs = bytes.splitn(2 + NAMES.len(), |byte| *byte == 0);
+    let name = inputs.next().map(file_name).unwrap_or_default();
     let mut written = Vec::new();
-    for (part, name) in parts.zip([name.as_str()].into_iter().chain(NAMES)) {
+    for (input, name) in inputs.zip([name.as_str()].into_iter().chain(NAMES)) {
         let path = folder.join(name);
-        fs::write(&path, part).expect("the target's own folder");
+        fs::write(&path, input).expect("the target's own folder");
         written.push(path);
     }
     import(&folder);
@@ -49,23 +49,30 @@ fn file_name(bytes: &[u8]) -> String {
 }
 
 fn import(folder: &std::path::Path) {
-    let mut store = noted::Noted::default();
+    let mut store = recording_store::RecordingStore::default();
     let report = match import_latency_tester(&mut store, folder) {
         Ok(report) => report,
         Err(StoreError::NothingToImport { .. }) => return,
         Err(error) => panic!("{error}"),
     };
     assert!(report.problem_count >= report.problems.len() as u64);
-    assert_eq!(report.experiments.len(), store.ended.len());
-    for (experiment_value, (experiment, messages)) in report.experiments.iter().zip(&store.ended) {
-        assert_eq!(experiment_value.id, experiment.id);
-        let of_main = messages.iter().filter(|message| message.flow == FlowIndex(0));
-        assert_eq!(of_main.clone().count() as u64, experiment_value.messages);
-        assert_eq!(messages.len() as u64, experiment_value.messages + experiment_value.pings);
-        assert_eq!(experiment.tally.messages, experiment_value.messages);
-        let acked = of_main.filter(|message| message.marks.acked.is_some()).count();
-        assert_eq!(acked as u64, experiment_value.acknowledged);
-        let keys: BTreeSet<_> = messages.iter().map(|message| (message.flow, message.seq)).collect();
+    assert_eq!(report.experiments.len(), store.finished.len());
+    for (imported, (experiment, messages)) in report.experiments.iter().zip(&store.finished) {
+        assert_eq!(imported.id, experiment.id);
+        let main_messages = messages
+            .iter()
+            .filter(|message| message.flow == FlowIndex(0));
+        assert_eq!(main_messages.clone().count() as u64, imported.messages);
+        assert_eq!(messages.len() as u64, imported.messages + imported.pings);
+        assert_eq!(experiment.tally.messages, imported.messages);
+        let acknowledged = main_messages
+            .filter(|message| message.marks.acked.is_some())
+            .count();
+        assert_eq!(acknowledged as u64, imported.acknowledged);
+        let keys: BTreeSet<_> = messages
+            .iter()
+            .map(|message| (message.flow, message.seq))
+            .collect();
         assert_eq!(keys.len(), messages.len(), "a message twice");
         let flows: BTreeSet<_> = experiment.flows.iter().map(|flow| flow.index).collect();
         assert!(messages.iter().all(|message| flows.contains(&message.flow)));

@@ -11,29 +11,39 @@ use neph_model::Message;
 mod folder;
 
 /// Sums of differences of such times fit into 64 bits. Beyond, arithmetic saturates.
-const FITS: u64 = 1 << 57;
+const MAX_EXACT_NANOS: u64 = 1 << 57;
 
 fuzz_target!(|bytes: &[u8]| {
     let path = folder::path().join("x.journal");
     check_complete(&path, bytes);
-    let (mut payloads, mut rest) = (Vec::new(), bytes);
-    while let Some((length, behind)) = rest.split_first_chunk::<2>()
-        && let Some((payload, behind)) = behind.split_at_checked(u16::from_le_bytes(*length).into())
+    let (mut payloads, mut tail) = (Vec::new(), bytes);
+    while let Some((length, remaining)) = tail.split_first_chunk::<2>()
+        && let Some((payload, remaining)) =
+            remaining.split_at_checked(u16::from_le_bytes(*length).into())
     {
         payloads.push(payload);
-        rest = behind;
+        tail = remaining;
     }
-    for message in framed(&path, &payloads, rest) {
-        adds_up(&message);
+    for message in framed(&path, &payloads, tail) {
+        assert_ledger_sum(&message);
     }
 });
 
-fn adds_up(message: &Message) {
-    let Some(ledger) = message.ledger() else { return };
-    let sum = ledger.entries().iter().map(|entry| i128::from(entry.time().nanos())).sum::<i128>();
+fn assert_ledger_sum(message: &Message) {
+    let Some(ledger) = message.ledger() else {
+        return;
+    };
+    let sum = ledger
+        .entries()
+        .iter()
+        .map(|entry| i128::from(entry.time().nanos()))
+        .sum::<i128>();
     let times = ledger.entries().iter().map(|entry| entry.time().nanos());
-    let whole = ledger.response_time().nanos();
-    if times.chain([whole]).all(|nanos| nanos.unsigned_abs() < FITS) {
-        assert_eq!(sum, i128::from(whole), "{message:?}");
+    let response_time = ledger.response_time().nanos();
+    if times
+        .chain([response_time])
+        .all(|nanos| nanos.unsigned_abs() < MAX_EXACT_NANOS)
+    {
+        assert_eq!(sum, i128::from(response_time), "{message:?}");
     }
 }

@@ -3,17 +3,17 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use neph_capture::{Crossing, Identity, CaptureMatcher};
+use neph_capture::{CaptureMatcher, Crossing, Identity};
 use neph_wire::dissect::{Link, dissect};
 use neph_wire::ip::MoreFragments;
 
 /// One length, then so many bytes.
 fn split(bytes: &[u8]) -> Vec<&[u8]> {
-    let (mut packets, mut rest) = (Vec::new(), bytes);
-    while let Some((&length, behind)) = rest.split_first() {
-        let (packet, next) = behind.split_at(usize::from(length).min(behind.len()));
+    let (mut packets, mut input) = (Vec::new(), bytes);
+    while let Some((&length, remaining)) = input.split_first() {
+        let (packet, next) = remaining.split_at(usize::from(length).min(remaining.len()));
         packets.push(packet);
-        rest = next;
+        input = next;
     }
     packets
 }
@@ -29,48 +29,62 @@ fn forwarded(packet: &[u8]) -> Vec<u8> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let [cut, missing, rest @ ..] = bytes else { return };
-    let packets = split(rest);
-    let mut meeting = CaptureMatcher::default();
-    let (mut here, mut there, mut is_any_fragment) = (0, 0, false);
+    let [cut, missing, input @ ..] = bytes else {
+        return;
+    };
+    let packets = split(input);
+    let mut matcher = CaptureMatcher::default();
+    let (mut first_packets, mut second_packets, mut is_any_fragment) = (0, 0, false);
     let length = |packet: &[u8]| packet.len() as u32;
-    for (at, packet) in (0..).zip(&packets) {
-        if let Some(seen) = dissect(Link::Ip, packet, length(packet)) {
-            here += 1;
-            is_any_fragment |= seen.ip.fragment_offset > 0 || seen.ip.more_fragments == MoreFragments::Yes;
-            meeting.add_first(at * 1_000, &seen);
+    for (index, packet) in (0..).zip(&packets) {
+        if let Some(dissected) = dissect(Link::Ip, packet, length(packet)) {
+            first_packets += 1;
+            is_any_fragment |= dissected.ip.fragment_offset > 0
+                || dissected.ip.more_fragments == MoreFragments::Yes;
+            matcher.add_first(index * 1_000, &dissected);
         }
     }
-    for (at, packet) in (0..).zip(&packets) {
-        if at % 8 == i64::from(*missing & 7) {
+    for (index, packet) in (0..).zip(&packets) {
+        if index % 8 == i64::from(*missing & 7) {
             continue;
         }
-        let later = forwarded(packet);
-        let Some(seen) = dissect(Link::Ip, &later, length(packet)) else { continue };
-        there += 1;
-        meeting.add_second(at * 1_000 - 500_000, &seen);
-        let known = Identity::from_packet(&seen);
-        if seen.tunnel.is_none() && let Some(before) = dissect(Link::Ip, packet, length(packet)) {
-            assert_eq!(Identity::from_packet(&before), known);
-        }
-        let kept = &later[..later.len().saturating_sub(usize::from(*cut))];
-        // Cut within a tunnel's header it is the tunnel's packet.
-        if let Some(part) = dissect(Link::Ip, kept, length(packet))
-            && part.ip.payload.as_ptr() == seen.ip.payload.as_ptr()
-            && let Some(part) = Identity::from_packet(&part)
+        let forwarded_packet = forwarded(packet);
+        let Some(dissected) = dissect(Link::Ip, &forwarded_packet, length(packet)) else {
+            continue;
+        };
+        second_packets += 1;
+        matcher.add_second(index * 1_000 - 500_000, &dissected);
+        let identity = Identity::from_packet(&dissected);
+        if dissected.tunnel.is_none()
+            && let Some(before) = dissect(Link::Ip, packet, length(packet))
         {
-            assert!(known.is_none_or(|known| known == part));
+            assert_eq!(Identity::from_packet(&before), identity);
+        }
+        let kept = &forwarded_packet[..forwarded_packet.len().saturating_sub(usize::from(*cut))];
+        // Cut within a tunnel's header it is the tunnel's packet.
+        if let Some(truncated) = dissect(Link::Ip, kept, length(packet))
+            && truncated.ip.payload.as_ptr() == dissected.ip.payload.as_ptr()
+            && let Some(truncated) = Identity::from_packet(&truncated)
+        {
+            assert!(identity.is_none_or(|identity| identity == truncated));
         }
     }
-    let met = meeting.end();
-    assert_eq!((met.first.packets, met.second.packets), (here, there));
-    assert!(met.crossings.len() as u64 + met.one_direction <= there);
+    let matched = matcher.end();
+    assert_eq!(
+        (matched.first.packets, matched.second.packets),
+        (first_packets, second_packets)
+    );
+    assert!(matched.crossings.len() as u64 + matched.one_direction <= second_packets);
     if is_any_fragment {
         // A packet that was whole there too passed here with its last fragment.
         return;
     }
-    assert!(met.crossings.len() as u64 + met.one_direction <= here);
+    assert!(matched.crossings.len() as u64 + matched.one_direction <= first_packets);
     // Of a packet that was shown again here the second may be the only one there.
-    let is_same = |one: &Crossing| one.first_at == one.second_at + 500_000;
-    assert!(met.first.capture_duplicates > 0 || met.crossings.iter().all(is_same));
+    let is_crossing_of_one_packet =
+        |crossing: &Crossing| crossing.first_at == crossing.second_at + 500_000;
+    assert!(
+        matched.first.capture_duplicates > 0
+            || matched.crossings.iter().all(is_crossing_of_one_packet)
+    );
 });

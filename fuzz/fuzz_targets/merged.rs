@@ -12,51 +12,59 @@ use neph_wire::capture::Record;
 type Packet = (Option<i64>, u32, u32, Vec<u8>);
 
 fn packet(record: Record<'_>) -> Packet {
-    (record.at, record.link.number(), record.length, record.bytes.to_vec())
+    (
+        record.at,
+        record.link.number(),
+        record.length,
+        record.bytes.to_vec(),
+    )
 }
 
 // How long the first is, and both of them.
 fuzz_target!(|input: &[u8]| {
-    let Some((first, rest)) = input.split_first_chunk::<2>() else {
+    let Some((first_length, captures)) = input.split_first_chunk::<2>() else {
         return;
     };
-    let middle = usize::from(u16::from_le_bytes(*first)) % (rest.len() + 1);
-    let (one, other) = rest.split_at(middle);
-    let each = [one, other].map(|mut bytes| {
-        let mut found = Vec::new();
+    let split_at = usize::from(u16::from_le_bytes(*first_length)) % (captures.len() + 1);
+    let (first_capture, second_capture) = captures.split_at(split_at);
+    let read_alone = [first_capture, second_capture].map(|mut bytes| {
+        let mut packets = Vec::new();
         let summary = read_capture(&mut bytes, |record| {
-            found.push((packet(record), record.interface));
+            packets.push((packet(record), record.interface));
             ControlFlow::Continue(())
         });
-        (found, summary)
+        (packets, summary)
     });
-    let mut all = Vec::new();
+    let mut merged = Vec::new();
     let mut ended = [0; 2];
     let summary = read_merged(
-        vec![one, other],
+        vec![first_capture, second_capture],
         |record| {
-            all.push((packet(record), record.interface));
+            merged.push((packet(record), record.interface));
             ControlFlow::Continue(())
         },
-        |place, _| {
-            ended[place] += 1;
+        |index, _| {
+            ended[index] += 1;
             ControlFlow::Continue(())
         },
     );
     assert_eq!(ended, [1, 1]);
-    assert_eq!(summary.packets, each[0].1.packets + each[1].1.packets);
-    assert_eq!(summary.bytes, each[0].1.bytes + each[1].1.bytes);
+    assert_eq!(
+        summary.packets,
+        read_alone[0].1.packets + read_alone[1].1.packets
+    );
+    assert_eq!(summary.bytes, read_alone[0].1.bytes + read_alone[1].1.bytes);
     // Each packet is the next of one capture; what the other has next is not earlier.
     let mut next = [0, 0];
-    for (found, _) in &all {
-        let ahead = [0, 1].map(|place| each[place].0.get(next[place]));
+    for (packet, _) in &merged {
+        let ahead = [0, 1].map(|index| read_alone[index].0.get(next[index]));
         let times = ahead.map(|packet| packet.map(|((at, ..), _)| at));
-        let place = match times {
+        let index = match times {
             [Some(a), Some(b)] => usize::from(b < a),
             [a, _] => usize::from(a.is_none()),
         };
-        assert_eq!(ahead[place].map(|(packet, _)| packet), Some(found));
-        next[place] += 1;
+        assert_eq!(ahead[index].map(|(packet, _)| packet), Some(packet));
+        next[index] += 1;
     }
-    assert_eq!(next, [0, 1].map(|place| each[place].0.len()));
+    assert_eq!(next, [0, 1].map(|index| read_alone[index].0.len()));
 });

@@ -10,31 +10,31 @@ use neph_wire::mqtt::{Connect, Packet, next_packet};
 mod pieces;
 
 fn packets(mut stream: &[u8]) -> Vec<Packet> {
-    let mut found = Vec::new();
-    while let Ok(Some((taken, packet))) = next_packet(stream) {
-        assert!((2..=stream.len()).contains(&taken));
-        stream = &stream[taken..];
-        found.push(packet);
+    let mut packets = Vec::new();
+    while let Ok(Some((consumed, packet))) = next_packet(stream) {
+        assert!((2..=stream.len()).contains(&consumed));
+        stream = &stream[consumed..];
+        packets.push(packet);
     }
-    found
+    packets
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let [size, bytes @ ..] = bytes else { return };
     assert!(packets(bytes).len() <= bytes.len() / 2);
-    let understood = |chunks: &[&[u8]]| ask("mqtt://h", Peer::ThirdParty, chunks);
-    let whole = understood(&[bytes]).expect("it has a protocol");
+    let ask_broker = |chunks: &[&[u8]]| ask("mqtt://h", Peer::ThirdParty, chunks);
+    let uncut = ask_broker(&[bytes]).expect("it has a protocol");
     if *size != 0 {
-        assert_eq!(understood(&pieces::cut(*size, bytes)), Some(whole));
+        assert_eq!(ask_broker(&pieces::cut(*size, bytes)), Some(uncut));
     }
-    let mut out = Vec::new();
+    let mut encoded = Vec::new();
     Connect {
         client_id: "neph",
         keep_alive: u16::from(*size),
         user: Some(bytes),
         password: Some(bytes),
     }
-    .encode(&mut out);
-    assert!(out.len() >= 2 * bytes.len().min(0xffff));
-    assert!(next_packet(&out).is_err(), "a server sends no CONNECT");
+    .encode(&mut encoded);
+    assert!(encoded.len() >= 2 * bytes.len().min(0xffff));
+    assert!(next_packet(&encoded).is_err(), "a server sends no CONNECT");
 });

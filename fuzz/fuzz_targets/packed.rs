@@ -8,43 +8,53 @@ use libfuzzer_sys::fuzz_target;
 use neph_capture::reading::compressed::{Decompressed, decompress};
 
 /// A few bytes unpack to very many: so many are looked at.
-const MAXIMUM: u64 = 1 << 14;
+const MAX_UNPACKED_BYTES: u64 = 1 << 14;
 
 /// Gives at most so many bytes at once.
-struct Dribble<'a>(&'a [u8], usize);
+struct ShortReads<'a>(&'a [u8], usize);
 
-impl Read for Dribble<'_> {
+impl Read for ShortReads<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let most = self.1.min(buffer.len());
-        self.0.read(&mut buffer[..most])
+        let length = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..length])
     }
 }
 
 /// What was decompressed, and whether that went well to its end; or the program that would have to.
-fn bytes<'a>(source: impl Read + 'a) -> Result<(Vec<u8>, bool), &'static str> {
+fn unpack<'a>(source: impl Read + 'a) -> Result<(Vec<u8>, bool), &'static str> {
     match decompress(source).expect("memory can be read") {
         Decompressed::Unsupported(program) => Err(program),
-        Decompressed::Bytes(from) => {
-            let mut out = Vec::new();
-            let went_well = from.take(MAXIMUM).read_to_end(&mut out).is_ok();
-            Ok((out, went_well))
+        Decompressed::Bytes(reader) => {
+            let mut unpacked = Vec::new();
+            let is_complete = reader
+                .take(MAX_UNPACKED_BYTES)
+                .read_to_end(&mut unpacked)
+                .is_ok();
+            Ok((unpacked, is_complete))
         }
     }
 }
 
 fuzz_target!(|input: &[u8]| {
-    let [piece, file @ ..] = input else { return };
-    let piece = usize::from(*piece) + 1;
-    match (bytes(file), bytes(Dribble(file, piece))) {
+    let [piece_size, file @ ..] = input else {
+        return;
+    };
+    let piece_size = usize::from(*piece_size) + 1;
+    match (unpack(file), unpack(ShortReads(file, piece_size))) {
         (Ok((whole, true)), Ok((pieces, true))) => assert!(whole == pieces),
         // How far what is broken can be unpacked depends on how much of it is there at once; it may be
         // farther than anybody looks.
-        (Ok((whole, well)), Ok((pieces, too))) => {
+        (Ok((whole, is_whole_complete)), Ok((pieces, is_pieces_complete))) => {
             assert!(whole.starts_with(&pieces) || pieces.starts_with(&whole));
-            let is_enough = |is_well: bool, bytes: &[u8]| !is_well || bytes.len() as u64 == MAXIMUM;
-            assert!(is_enough(well, &whole) && is_enough(too, &pieces));
+            let is_limit_reached = |is_complete: bool, bytes: &[u8]| {
+                !is_complete || bytes.len() as u64 == MAX_UNPACKED_BYTES
+            };
+            assert!(
+                is_limit_reached(is_whole_complete, &whole)
+                    && is_limit_reached(is_pieces_complete, &pieces)
+            );
         }
-        (Err(one), Err(other)) => assert_eq!(one, other),
-        (one, other) => panic!("{} and {}", one.is_ok(), other.is_ok()),
+        (Err(first), Err(second)) => assert_eq!(first, second),
+        (first, second) => panic!("{} and {}", first.is_ok(), second.is_ok()),
     }
 });

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../checks/matrix.rs"]
-mod matrix;
+#[path = "../checks/plan_invariants.rs"]
+mod plan_invariants;
 
-fuzz_target!(|text: &str| matrix::check("plan.toml", text));
+fuzz_target!(|text: &str| plan_invariants::check("plan.toml", text));

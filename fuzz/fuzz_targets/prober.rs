@@ -19,10 +19,15 @@ const KINDS: [(&str, Peer); 5] = [
 ];
 
 fuzz_target!(|bytes: &[u8]| {
-    let [kind, size, bytes @ ..] = bytes else { return };
+    let [kind, piece_size, bytes @ ..] = bytes else {
+        return;
+    };
     let (target, peer) = KINDS[usize::from(*kind) % KINDS.len()];
-    let whole = ask(target, peer, &[bytes]).expect("a kind with a protocol");
-    if *size != 0 {
-        assert_eq!(ask(target, peer, &pieces::cut(*size, bytes)), Some(whole));
+    let uncut = ask(target, peer, &[bytes]).expect("a kind with a protocol");
+    if *piece_size != 0 {
+        assert_eq!(
+            ask(target, peer, &pieces::cut(*piece_size, bytes)),
+            Some(uncut)
+        );
     }
 });

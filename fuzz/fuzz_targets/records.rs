@@ -7,37 +7,40 @@ use neph_wire::capture::{CaptureReader, MAX_FRAME_BYTES, Step};
 
 /// Where a file's reading ended, and what it gave: lengths, times, places.
 fn read(file: &[u8]) -> (Vec<(Option<i64>, u32, usize)>, usize) {
-    let (mut reader, mut at, mut found) = (CaptureReader::new(), 0, Vec::new());
+    let (mut reader, mut offset, mut records) = (CaptureReader::new(), 0, Vec::new());
     // A step that passes nothing over has learnt what format it is: that happens once.
-    let mut stood = false;
+    let mut is_format_known = false;
     loop {
-        let rest = &file[at..];
-        match reader.step(rest) {
-            Ok(Step::Packet(record, used)) => {
-                assert!(record.bytes.len() <= used && used <= rest.len());
+        let unread = &file[offset..];
+        match reader.step(unread) {
+            Ok(Step::Packet(record, consumed)) => {
+                assert!(record.bytes.len() <= consumed && consumed <= unread.len());
                 assert!(record.bytes.len() as u64 <= u64::from(record.length.min(MAX_FRAME_BYTES)));
-                found.push((record.at, record.length, at));
-                at += used;
+                records.push((record.at, record.length, offset));
+                offset += consumed;
             }
-            Ok(Step::Skip(used)) => {
-                assert!(used <= rest.len() && (used > 0 || !stood));
-                stood |= used == 0;
-                at += used;
+            Ok(Step::Skip(consumed)) => {
+                assert!(consumed <= unread.len() && (consumed > 0 || !is_format_known));
+                is_format_known |= consumed == 0;
+                offset += consumed;
             }
             Ok(Step::Need(needed)) => {
-                assert!(needed > rest.len());
-                return (found, at);
+                assert!(needed > unread.len());
+                return (records, offset);
             }
-            Err(_) => return (found, at),
+            Err(_) => return (records, offset),
         }
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let [cut, file @ ..] = bytes else { return };
-    let (whole, end) = read(file);
+    let (all_records, end) = read(file);
     let kept = file.len() - usize::from(*cut).min(file.len());
-    let (part, part_end) = read(&file[..kept]);
-    assert!(part_end <= end && part.len() <= whole.len());
-    assert_eq!(part[..], whole[..part.len()]);
+    let (records_before_cut, end_before_cut) = read(&file[..kept]);
+    assert!(end_before_cut <= end && records_before_cut.len() <= all_records.len());
+    assert_eq!(
+        records_before_cut[..],
+        all_records[..records_before_cut.len()]
+    );
 });

@@ -10,9 +10,11 @@ use neph_probe::fuzzing::answer;
 mod pieces;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((size, bytes)) = bytes.split_first() else { return };
-    let whole = answer(&[bytes]);
-    if *size != 0 {
-        assert_eq!(answer(&pieces::cut(*size, bytes)), whole);
+    let Some((piece_size, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let uncut = answer(&[bytes]);
+    if *piece_size != 0 {
+        assert_eq!(answer(&pieces::cut(*piece_size, bytes)), uncut);
     }
 });

@@ -13,17 +13,21 @@ use neph_text::{
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
-    let shown = PrintableText::bytes(bytes);
-    line(&text, shown.as_str(), LONGEST_VALUE);
-    let most = usize::from(bytes.first().copied().unwrap_or(9));
-    line(&text, &one_line(&text, most), most.max(3));
-    line(&text, &visible(&text), usize::MAX);
-    let lines = several_lines(&text, most);
-    assert!(lines.chars().all(|letter| !is_hidden(letter) || is_layout(letter)));
-    assert!(lines.chars().count() <= most.max(3));
-    assert_eq!(several_lines(&lines, most), lines);
-    csv(&text);
-    stream(bytes, most);
+    let visible_text = PrintableText::bytes(bytes);
+    assert_one_line(&text, visible_text.as_str(), LONGEST_VALUE);
+    let max_chars = usize::from(bytes.first().copied().unwrap_or(9));
+    assert_one_line(&text, &one_line(&text, max_chars), max_chars.max(3));
+    assert_one_line(&text, &visible(&text), usize::MAX);
+    let lines = several_lines(&text, max_chars);
+    assert!(
+        lines
+            .chars()
+            .all(|letter| !is_hidden(letter) || is_layout(letter))
+    );
+    assert!(lines.chars().count() <= max_chars.max(3));
+    assert_eq!(several_lines(&lines, max_chars), lines);
+    assert_csv_field(&text);
+    assert_stream(bytes, max_chars);
 });
 
 fn is_layout(letter: char) -> bool {
@@ -31,20 +35,27 @@ fn is_layout(letter: char) -> bool {
 }
 
 /// One line of at most `most` characters.
-fn line(text: &str, shown: &str, most: usize) {
-    assert!(!shown.contains(is_named), "{shown:?}");
-    assert!(!shown.contains(is_hidden), "{shown:?}");
-    let length = shown.chars().count();
-    assert!(length <= most);
-    assert_eq!(one_line(shown, most), shown, "shown once more");
-    assert_eq!(visible(shown), shown);
-    if !text.contains(is_hidden) && text.chars().count() <= most {
-        assert_eq!(shown, text, "clean text stays");
+fn assert_one_line(text: &str, visible_text: &str, max_chars: usize) {
+    assert!(
+        !visible_text.contains(is_control_or_invisible),
+        "{visible_text:?}"
+    );
+    assert!(!visible_text.contains(is_hidden), "{visible_text:?}");
+    let length = visible_text.chars().count();
+    assert!(length <= max_chars);
+    assert_eq!(
+        one_line(visible_text, max_chars),
+        visible_text,
+        "shown once more"
+    );
+    assert_eq!(visible(visible_text), visible_text);
+    if !text.contains(is_hidden) && text.chars().count() <= max_chars {
+        assert_eq!(visible_text, text, "clean text stays");
     }
 }
 
 /// Controls, bidirectional controls and zero-width characters, written down a second time.
-fn is_named(letter: char) -> bool {
+fn is_control_or_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(
             u32::from(letter),
@@ -52,36 +63,39 @@ fn is_named(letter: char) -> bool {
         )
 }
 
-fn csv(text: &str) {
+fn assert_csv_field(text: &str) {
     let field = csv_field(text);
     assert!(!field.starts_with(['=', '+', '-', '@', '\t', '\r']));
     assert!(!field.contains(|letter| is_hidden(letter) && !is_layout(letter)));
-    let inner = match field.strip_prefix('"') {
+    let unquoted = match field.strip_prefix('"') {
         Some(rest) => {
-            let inner = rest.strip_suffix('"').expect("quotes come in pairs");
-            assert!(!inner.replace("\"\"", "").contains('"'), "{field}");
-            inner.replace("\"\"", "\"")
+            let unquoted = rest.strip_suffix('"').expect("quotes come in pairs");
+            assert!(!unquoted.replace("\"\"", "").contains('"'), "{field}");
+            unquoted.replace("\"\"", "\"")
         }
         None => {
             assert!(!field.contains([',', '"', '\n']), "{field}");
             field.into_owned()
         }
     };
-    assert!(!inner.starts_with(['=', '+', '-', '@', '\t', '\r']));
-    let marked = format!("'{}", visible_lines(text));
-    assert!(inner == visible_lines(text) || inner == marked, "{inner}");
+    assert!(!unquoted.starts_with(['=', '+', '-', '@', '\t', '\r']));
+    let quoted_for_spreadsheets = format!("'{}", visible_lines(text));
+    assert!(
+        unquoted == visible_lines(text) || unquoted == quoted_for_spreadsheets,
+        "{unquoted}"
+    );
 }
 
-fn stream(bytes: &[u8], piece: usize) {
-    let whole = written(std::iter::once(bytes));
-    assert_eq!(written(bytes.chunks(piece.max(1))), whole);
-    let kept = |letter| is_layout(letter) || letter == '\r';
-    assert!(!whole.contains(|letter| is_hidden(letter) && !kept(letter)));
+fn assert_stream(bytes: &[u8], piece_size: usize) {
+    let whole = filter_pieces(std::iter::once(bytes));
+    assert_eq!(filter_pieces(bytes.chunks(piece_size.max(1))), whole);
+    let is_allowed = |letter| is_layout(letter) || letter == '\r';
+    assert!(!whole.contains(|letter| is_hidden(letter) && !is_allowed(letter)));
     assert!(!whole.replace("\r\n", "").contains('\r'));
     assert_eq!(visible_file(&whole), whole);
 }
 
-fn written<'b>(pieces: impl Iterator<Item = &'b [u8]>) -> String {
+fn filter_pieces<'b>(pieces: impl Iterator<Item = &'b [u8]>) -> String {
     let mut out = Vec::new();
     let mut filter = Visible::new(&mut out);
     for piece in pieces {

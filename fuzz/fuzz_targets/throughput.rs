@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use neph_wire::throughput::{
-    ClientMessage, Header, MAX_LINE_BYTES, Lines, Preamble, RrTag, ServerMessage, encode_line,
+    ClientMessage, Header, Lines, MAX_LINE_BYTES, Preamble, RrTag, ServerMessage, encode_line,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,24 +15,24 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(tag) = RrTag::decode(bytes) {
         assert_eq!(tag.encode(), bytes[..RrTag::LEN]);
     }
-    if let Some(first) = bytes.first_chunk()
-        && let Some(preamble) = Preamble::decode(first)
+    if let Some(preamble_bytes) = bytes.first_chunk()
+        && let Some(preamble) = Preamble::decode(preamble_bytes)
     {
         assert_eq!(preamble.encode(), bytes[..Preamble::LEN]);
     }
     let messages = decode_messages::<ClientMessage>(bytes, bytes.len().max(1));
     assert_eq!(messages, decode_messages(bytes, 1));
     for message in messages {
-        if let ClientMessage::Ask(test_request) = &message
-            && test_request.check().is_ok()
+        if let ClientMessage::Ask(request) = &message
+            && request.check().is_ok()
         {
-            assert!((1..=128).contains(&test_request.all_streams()));
+            assert!((1..=128).contains(&request.all_streams()));
         }
-        if let ClientMessage::AskRr(test_request) = &message
-            && test_request.check().is_ok()
+        if let ClientMessage::AskRr(request) = &message
+            && request.check().is_ok()
         {
-            let largest = test_request.request_bytes.max(test_request.reply_bytes);
-            assert!(test_request.carried_streams() <= 64 && largest <= 1 << 20);
+            let largest = request.request_bytes.max(request.reply_bytes);
+            assert!(request.carried_streams() <= 64 && largest <= 1 << 20);
         }
         assert_round_trip(&message);
     }

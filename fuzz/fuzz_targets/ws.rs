@@ -11,33 +11,33 @@ const CAP: usize = 4096;
 
 fn messages(role: Role, bytes: &[u8], piece: usize) -> (Vec<Vec<u8>>, Option<WsError>) {
     let mut assembler = Assembler::new(role, CAP);
-    let (mut buffer, mut out) = (Vec::new(), Vec::new());
+    let (mut buffer, mut messages) = (Vec::new(), Vec::new());
     for part in bytes.chunks(piece) {
         buffer.extend_from_slice(part);
         loop {
-            let had = buffer.len();
+            let buffered = buffer.len();
             match assembler.step(&mut buffer) {
-                Err(error) => return (out, Some(error)),
+                Err(error) => return (messages, Some(error)),
                 Ok(Step::Incomplete { wanted }) => {
-                    assert!(wanted > had && wanted <= CAP + MAX_HEADER);
+                    assert!(wanted > buffered && wanted <= CAP + MAX_HEADER);
                     break;
                 }
                 Ok(Step::Frame { consumed, event }) => {
-                    assert!(consumed > 0 && consumed <= had);
+                    assert!(consumed > 0 && consumed <= buffered);
                     if let Event::Message(_, payload) = event {
                         assert!(payload.len() <= CAP);
-                        out.push(payload.to_vec());
+                        messages.push(payload.to_vec());
                     }
                     buffer.drain(..consumed);
                 }
             }
         }
     }
-    (out, None)
+    (messages, None)
 }
 
 /// Who wants control frames only keeps less than one of them.
-fn skip_messages(role: Role, bytes: &[u8], piece: usize) {
+fn check_control_frames_only(role: Role, bytes: &[u8], piece: usize) {
     let mut assembler = Assembler::control_frames(role);
     let mut buffer = Vec::new();
     for part in bytes.chunks(piece) {
@@ -54,13 +54,19 @@ fn skip_messages(role: Role, bytes: &[u8], piece: usize) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((first, rest)) = bytes.split_first() else { return };
+    let Some((first, rest)) = bytes.split_first() else {
+        return;
+    };
     let piece = usize::from(first >> 1).max(1);
-    let role = if first & 1 == 0 { Role::Client } else { Role::Server };
-    let pieces = messages(role, rest, piece);
-    assert_eq!(pieces, messages(role, rest, rest.len().max(1)));
-    assert!(pieces.0.iter().map(Vec::len).sum::<usize>() <= rest.len());
-    skip_messages(role, rest, piece);
+    let role = if first & 1 == 0 {
+        Role::Client
+    } else {
+        Role::Server
+    };
+    let in_pieces = messages(role, rest, piece);
+    assert_eq!(in_pieces, messages(role, rest, rest.len().max(1)));
+    assert!(in_pieces.0.iter().map(Vec::len).sum::<usize>() <= rest.len());
+    check_control_frames_only(role, rest, piece);
     if let Ok(Some(header)) = parse_header(rest) {
         let mut reencoded = Vec::new();
         let len = usize::try_from(header.len).expect("64 bits");

@@ -1,32 +1,36 @@
-//! A store that only notes which experiments ended with which messages.
+//! A store that only records which experiments finished with which messages.
 
 use std::sync::{Arc, Mutex};
 
 use neph_model::{
     Campaign, CampaignId, CampaignStatus, ClassTransfer, Event, Experiment, ExperimentId,
-    FleetMessage, FlowTrace, Message, Minute, PingBetween, Provenance, RecordError, Recorder, Sample, Scenario,
-    Throughput, TracedRoute, Traceroute, Wall,
+    FleetMessage, FlowTrace, Message, Minute, PingBetween, Provenance, RecordError, Recorder,
+    Sample, Scenario, Throughput, TracedRoute, Traceroute, Wall,
 };
 use neph_store::{
-    FleetVisitor, Journalled, MessageVisitor, Reduction, RouteVisitor, SentWithin, Store, StoreError, IntakeResult,
+    FleetVisitor, IntakeResult, Journalled, MessageVisitor, Reduction, RouteVisitor, SentWithin,
+    Store, StoreError,
 };
 
 #[derive(Debug, Default)]
-pub struct Noted {
+pub struct RecordingStore {
     /// In the order in which they ended.
-    pub ended: Vec<(Experiment, Vec<Message>)>,
+    pub finished: Vec<(Experiment, Vec<Message>)>,
     running: Arc<Mutex<Vec<Message>>>,
 }
 
 #[derive(Debug)]
-struct Notes(ExperimentId, Arc<Mutex<Vec<Message>>>);
+struct MessageRecorder(ExperimentId, Arc<Mutex<Vec<Message>>>);
 
-impl Recorder for Notes {
+impl Recorder for MessageRecorder {
     fn experiment(&self) -> ExperimentId {
         self.0
     }
     fn messages(&mut self, messages: &[Message]) -> Result<(), RecordError> {
-        self.1.lock().expect("one thread").extend_from_slice(messages);
+        self.1
+            .lock()
+            .expect("one thread")
+            .extend_from_slice(messages);
         Ok(())
     }
     fn fleet(&mut self, _: &[FleetMessage]) -> Result<(), RecordError> {
@@ -40,7 +44,7 @@ impl Recorder for Notes {
     }
 }
 
-impl Store for Noted {
+impl Store for RecordingStore {
     fn handle(&self) -> Result<Box<dyn Store>, StoreError> {
         unreachable!("an import writes from one thread")
     }
@@ -62,7 +66,10 @@ impl Store for Noted {
     }
     fn begin(&mut self, experiment: &Experiment) -> Result<Box<dyn Recorder>, StoreError> {
         self.running.lock().expect("one thread").clear();
-        Ok(Box::new(Notes(experiment.id, Arc::clone(&self.running))))
+        Ok(Box::new(MessageRecorder(
+            experiment.id,
+            Arc::clone(&self.running),
+        )))
     }
     fn finish(
         &mut self,
@@ -71,7 +78,7 @@ impl Store for Noted {
         _: &Provenance,
     ) -> Result<(), StoreError> {
         let messages = std::mem::take(&mut *self.running.lock().expect("one thread"));
-        self.ended.push((experiment.clone(), messages));
+        self.finished.push((experiment.clone(), messages));
         Ok(())
     }
     fn take_in(&mut self, _: &Journalled<'_>) -> Result<IntakeResult, StoreError> {

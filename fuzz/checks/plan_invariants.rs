@@ -16,37 +16,51 @@ mod problems;
 pub fn check(name: &str, text: &str) {
     let source = Source::new(name, text);
     match plan::read(&source) {
-        Ok(plan) => plan_holds(&plan),
+        Ok(plan) => assert_plan_invariants(&plan),
         Err(found) => problems::check(&source, &found),
     }
 }
 
-fn plan_holds(plan: &Plan) {
+fn assert_plan_invariants(plan: &Plan) {
     let scenarios = scenarios(plan);
-    assert!((1..=10_000).contains(&scenarios.len()), "{}", scenarios.len());
+    assert!(
+        (1..=10_000).contains(&scenarios.len()),
+        "{}",
+        scenarios.len()
+    );
     assert!(plan.blocks >= 1 && plan.tries >= 1 && plan.timeout > Span::ZERO);
     let ids: BTreeSet<_> = scenarios.iter().map(|scenario| scenario.id).collect();
     assert_eq!(ids.len(), scenarios.len(), "two scenarios are the same");
     for (index, scenario) in (0..).zip(&scenarios) {
         assert_eq!(scenario.index, index);
-        scenario_holds(scenario);
+        assert_scenario_invariants(scenario);
     }
     let cost = estimate(plan, &scenarios);
-    assert_eq!(cost.experiments, u64::from(plan.blocks) * scenarios.len() as u64);
+    assert_eq!(
+        cost.experiments,
+        u64::from(plan.blocks) * scenarios.len() as u64
+    );
     assert!(cost.experiments <= 1_000_000);
-    assert!(cost.block >= Span::ZERO && cost.total >= cost.block, "{cost:?}");
+    assert!(
+        cost.block >= Span::ZERO && cost.total >= cost.block,
+        "{cost:?}"
+    );
     let count = u32::try_from(scenarios.len()).expect("at most 10000");
     let order = order_of_block(plan.order, plan.seed.unwrap_or(1), plan.blocks - 1, count);
     assert_eq!(order.iter().collect::<BTreeSet<_>>().len(), scenarios.len());
     assert_eq!(plan.hash().len(), 64);
 }
 
-fn scenario_holds(scenario: &Scenario) {
+fn assert_scenario_invariants(scenario: &Scenario) {
     assert!(scenario.interval > Span::ZERO);
     assert!(scenario.messages >= 1, "an experiment without a message");
     assert!(!scenario.label().is_empty());
     // The identity is a hash over lines: none may be forged by a value that holds a line break.
     let text = neph_campaign::expand::canonical_text(scenario);
-    let named = usize::from(scenario.parameters.response_size().is_some());
-    assert_eq!(text.lines().count(), 8 + scenario.parameters.iter().count() - named, "{text:?}");
+    let named_parameters = usize::from(scenario.parameters.response_size().is_some());
+    assert_eq!(
+        text.lines().count(),
+        8 + scenario.parameters.iter().count() - named_parameters,
+        "{text:?}"
+    );
 }
