@@ -1,6 +1,8 @@
 //! The command line from outside: bad input, what is listed, shown, exported and imported, and
 //! the edges. The program runs as its users run it.
 
+#[path = "cli/agent_sites.rs"]
+mod agent_sites;
 #[path = "cli/agents.rs"]
 mod agents;
 #[path = "cli/agents_clocks.rs"]
@@ -17,6 +19,14 @@ mod agents_transfers;
 mod alarms;
 #[path = "cli/approvals.rs"]
 mod approvals;
+#[path = "cli/bad_lab_entries.rs"]
+mod bad_lab_entries;
+#[path = "cli/broken_outputs.rs"]
+mod broken_outputs;
+#[path = "cli/certificate_pins.rs"]
+mod certificate_pins;
+#[path = "cli/changed_addresses.rs"]
+mod changed_addresses;
 #[path = "cli/clock_gaps.rs"]
 mod clock_gaps;
 #[path = "cli/clock_peers.rs"]
@@ -27,42 +37,32 @@ mod clock_steps;
 mod clocks;
 #[path = "cli/cues.rs"]
 mod cues;
-#[path = "cli/cut.rs"]
-mod cut;
-#[path = "cli/cut_short.rs"]
-mod cut_short;
 #[path = "cli/dashboard.rs"]
 mod dashboard;
 #[path = "cli/diagnoses.rs"]
 mod diagnoses;
-#[path = "cli/distant.rs"]
-mod distant;
 #[path = "cli/dns.rs"]
 mod dns;
-#[path = "cli/edges.rs"]
-mod edges;
-#[path = "cli/executes.rs"]
-mod executes;
+#[path = "cli/executors.rs"]
+mod executors;
 #[path = "cli/explains.rs"]
 mod explains;
 #[path = "cli/files.rs"]
 mod files;
 #[path = "cli/fleets.rs"]
 mod fleets;
-#[path = "cli/follows.rs"]
-mod follows;
-#[path = "cli/strays.rs"]
-mod foreign;
 #[path = "cli/guests.rs"]
 mod guests;
 #[path = "cli/hops/mod.rs"]
 mod hops;
+#[path = "cli/hostile_input.rs"]
+mod hostile_input;
 #[path = "cli/interference.rs"]
 mod interference;
-#[path = "cli/kept.rs"]
-mod kept;
-#[path = "cli/kept_times.rs"]
-mod kept_times;
+#[path = "cli/interrupted_labs.rs"]
+mod interrupted_labs;
+#[path = "cli/invalid_targets.rs"]
+mod invalid_targets;
 #[path = "cli/labs.rs"]
 mod labs;
 #[path = "cli/latency_tester.rs"]
@@ -79,12 +79,12 @@ mod media;
 mod media_peers;
 #[path = "cli/media_shared.rs"]
 mod media_shared;
+#[path = "cli/memory_limit.rs"]
+mod memory_limit;
 #[path = "cli/metrics.rs"]
 mod metrics;
 #[path = "cli/metrics_live.rs"]
 mod metrics_live;
-#[path = "cli/moved.rs"]
-mod moved;
 #[path = "cli/mqtt.rs"]
 mod mqtt;
 #[path = "cli/neph.rs"]
@@ -93,18 +93,14 @@ mod neph;
 mod older_stores;
 #[path = "cli/operators.rs"]
 mod operators;
-#[path = "cli/outside.rs"]
-mod outside;
+#[path = "cli/output_paths.rs"]
+mod output_paths;
 #[path = "cli/pages.rs"]
 mod pages;
 #[path = "cli/ping_summaries.rs"]
 mod ping_summaries;
 #[path = "cli/pings.rs"]
 mod pings;
-#[path = "cli/pins.rs"]
-mod pins;
-#[path = "cli/places.rs"]
-mod places;
 #[path = "cli/planned_fleets.rs"]
 mod planned_fleets;
 #[path = "cli/predictions.rs"]
@@ -127,24 +123,28 @@ mod reads_silent;
 mod reads_tunnels;
 #[path = "cli/records.rs"]
 mod records;
+#[path = "cli/redirects.rs"]
+mod redirects;
 #[path = "cli/refusals.rs"]
 mod refusals;
 #[path = "cli/saved_fleets.rs"]
 mod saved_fleets;
-#[path = "cli/scarce.rs"]
-mod scarce;
 #[path = "cli/schedules.rs"]
 mod schedules;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/servers.rs"]
 mod servers;
+#[path = "cli/short_snaplen.rs"]
+mod short_snaplen;
 #[path = "cli/stalls.rs"]
 mod stalls;
-#[path = "cli/star.rs"]
-mod star;
-#[path = "cli/stops.rs"]
-mod stops;
+#[path = "cli/star_topology.rs"]
+mod star_topology;
+#[path = "cli/stored_campaigns.rs"]
+mod stored_campaigns;
+#[path = "cli/stored_times.rs"]
+mod stored_times;
 #[path = "cli/stresses.rs"]
 mod stresses;
 #[path = "cli/stresses_planned.rs"]
@@ -153,16 +153,18 @@ mod stresses_planned;
 mod syns;
 #[path = "cli/throughputs.rs"]
 mod throughputs;
-#[path = "cli/tidies.rs"]
-mod tidies;
+#[path = "cli/tidy.rs"]
+mod tidy;
 #[path = "cli/traces.rs"]
 mod traces;
 #[path = "cli/transactions.rs"]
 mod transactions;
+#[path = "cli/truncated_captures.rs"]
+mod truncated_captures;
 #[path = "../../neph-lab/tests/lab/undisturbed.rs"]
 mod undisturbed;
-#[path = "cli/unread.rs"]
-mod unread;
+#[path = "cli/usage_errors.rs"]
+mod usage_errors;
 #[path = "cli/users.rs"]
 mod users;
 #[path = "cli/verifications.rs"]
@@ -179,5 +181,3 @@ mod watches_copied;
 mod watches_links;
 #[path = "cli/watches_written.rs"]
 mod watches_written;
-#[path = "cli/wrong.rs"]
-mod wrong;

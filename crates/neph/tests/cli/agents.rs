@@ -6,21 +6,21 @@ use std::fs;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use serde_json::Value;
 
-use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, is_empty};
-use crate::neph::{SOON, eventually};
+use crate::agent_sites::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, is_empty};
+use crate::neph::{TIMEOUT, eventually};
 use crate::servers::free_port;
 
 #[test]
 fn experiments_are_stored_once_despite_killed_processes() {
     let mut sites = Sites::new(&["127.0.0.1"]);
     let run = sites.run(&["run", "p.toml"]);
-    sites.measures("ams");
+    sites.wait_until_measuring("ams");
     sites.agents.remove("ams").expect("it runs").kill();
     sites.start_agent("ams", None);
-    sites.measures("lju");
+    sites.wait_until_measuring("lju");
     sites.controller.take().expect("it runs").kill();
     sites.start_controller();
-    sites.measures("ams");
+    sites.wait_until_measuring("ams");
     run.kill();
     let mut ended = 1;
     for _ in 0..3 {
@@ -48,7 +48,7 @@ fn experiments_are_stored_once_despite_killed_processes() {
         experiments.len() <= BLOCKS * SITES.len() + 2,
         "{experiments:?}"
     );
-    eventually("nothing is left of it", SOON, || {
+    eventually("nothing is left of it", TIMEOUT, || {
         has_no_orders(&sites.folder)
             && SITES.iter().all(|site| {
                 is_empty(&sites.folder.path(&format!("agent-{site}/orders")))
@@ -79,7 +79,7 @@ fn orders_refused_by_policy_are_tried_once_and_listed() {
         };
         assert_eq!(experiment["status"], expected, "{experiment}");
     }
-    eventually("it is listed", SOON, || {
+    eventually("it is listed", TIMEOUT, || {
         let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
         let entries: Vec<Value> = serde_json::from_str(&text).expect("JSON");
         let ams = entries
@@ -202,7 +202,7 @@ fn sites_measure_each_other_by_reflectors_of_their_agents() {
         );
         assert_eq!(experiment["lost"].as_u64().unwrap_or(0), 0, "{experiment}");
     }
-    eventually("the reflectors have ended", SOON, || {
+    eventually("the reflectors have ended", TIMEOUT, || {
         ports
             .iter()
             .all(|port| std::net::TcpStream::connect(("127.0.0.1", *port)).is_err())
@@ -234,7 +234,7 @@ fn an_experiment_whose_reflector_is_killed_fails_and_is_tried_anew() {
     let ports: Vec<u16> = SITES.iter().map(|_| free_port()).collect();
     fs::write(sites.folder.path("p.toml"), mesh(&ports, 600)).expect("writable");
     let mut run = sites.run(&["run", "p.toml"]);
-    sites.measures("lju");
+    sites.wait_until_measuring("lju");
     sites.agents.remove("ams").expect("it runs").kill();
     sites.start_agent("ams", None);
     assert!(run.0.wait().expect("it ends").success());
@@ -264,7 +264,7 @@ fn labels_of_an_agent_are_listed() {
     args.extend(["--label", "region=eu", "--label", "cloud=aws"]);
     let (program, _) = Program::start(&sites.folder, &args, "connected to");
     sites.agents.insert("ams", program);
-    eventually("they are listed", SOON, || {
+    eventually("they are listed", TIMEOUT, || {
         let text = sites.neph(&["agents", "--control", "control", "--format", "json"]);
         let entries: Vec<Value> = serde_json::from_str(&text).expect("JSON");
         let of = |name: &str| {
@@ -283,7 +283,7 @@ fn labels_of_an_agent_are_listed() {
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     assert!(shown["agent"]["last_seen_unix_ns"].is_i64(), "{shown}");
     sites.agents.remove("ams").expect("it runs").kill();
-    eventually("an agent that is away keeps them", SOON, || {
+    eventually("an agent that is away keeps them", TIMEOUT, || {
         let text = sites.neph(&["agents", "--control", "control"]);
         let line = text.lines().find(|line| line.starts_with("ams"));
         line.is_some_and(|line| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 
-use crate::distant::{Program, of_this_host};
+use crate::agent_sites::{Program, policy_for_this_host};
 use crate::guests::has_machines;
 use crate::labs::LabGuard;
 use crate::neph::eventually;
@@ -64,7 +64,7 @@ impl ClockSetup {
         );
         let path = world.lab.folder.path("near");
         fs::create_dir(&path).expect("a folder");
-        fs::write(path.join(POLICY_FILE), of_this_host()).expect("a file");
+        fs::write(path.join(POLICY_FILE), policy_for_this_host()).expect("a file");
         let invitation = world.invite("near");
         let agent = [
             "agent",
@@ -81,11 +81,11 @@ impl ClockSetup {
     }
 
     /// Starts neph at a site of this kernel, and waits for its word.
-    fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
+    fn start(&mut self, site: &str, arguments: &[&str], expected_line: &str) {
         let mut args = vec!["lab", "run", site, "--lab", &self.lab.name, "--"];
         args.push(env!("CARGO_BIN_EXE_neph"));
         args.extend(arguments);
-        let (program, _) = Program::start(&self.lab.folder, &args, awaited);
+        let (program, _) = Program::start(&self.lab.folder, &args, expected_line);
         self.programs.push(program);
     }
 
@@ -111,7 +111,7 @@ impl ClockSetup {
             "date -u -s @$(( $(date +%s) + {AHEAD} )) && adjtimex -f 6553600"
         ));
         // A guest takes one line.
-        let rules = of_this_host();
+        let rules = policy_for_this_host();
         let rules = rules.lines().filter(|line| !line.starts_with('#'));
         let policy = rules.collect::<Vec<_>>().join("\\n");
         self.in_guest(&format!(
@@ -126,9 +126,9 @@ impl ClockSetup {
 
     /// How far an agent's clock is from the controller's, and within what, milliseconds.
     fn clock(&self, agent: &str) -> Option<(f64, f64)> {
-        let listed = self.neph(&["agents", "--control", "control", "--format", "json"]);
-        let listed: Value = serde_json::from_str(&listed).expect("JSON");
-        let mut entries = listed.as_array().expect("a list").iter();
+        let list = self.neph(&["agents", "--control", "control", "--format", "json"]);
+        let list: Value = serde_json::from_str(&list).expect("JSON");
+        let mut entries = list.as_array().expect("a list").iter();
         let entry = entries.find(|entry| entry["agent"] == agent)?;
         let millis = |key: &str| Some(entry[key].as_f64()? / 1e6);
         Some((millis("clock_offset_ns")?, millis("clock_bound_ns")?))
@@ -164,7 +164,7 @@ fn now() -> f64 {
 fn first_arrivals(messages: &[Value], scenario: &str) -> BTreeMap<String, f64> {
     let mut first = BTreeMap::new();
     for message in messages {
-        let is_meant = message["scenario"]
+        let is_expected = message["scenario"]
             .as_str()
             .is_some_and(|label| label.contains(scenario));
         let (Some(id), Some(at)) = (
@@ -173,7 +173,7 @@ fn first_arrivals(messages: &[Value], scenario: &str) -> BTreeMap<String, f64> {
         ) else {
             continue;
         };
-        if is_meant && message["seq"] == 0 {
+        if is_expected && message["seq"] == 0 {
             first.insert(id.to_owned(), at / 1e6);
         }
     }
@@ -216,10 +216,10 @@ fn the_offset_is_right_within_its_bound(world: &ClockSetup) {
 
 /// Those in the store, between the moments before and after the campaign.
 fn times_are_the_controllers(world: &ClockSetup, [started, ended]: [f64; 2]) {
-    let listed = world.neph(&["list", "last", "--format", "json"]);
-    let listed: Value = serde_json::from_str(&listed).expect("JSON");
-    let entries = listed.as_array().expect("experiments");
-    assert_eq!(entries.len(), 6, "{listed}");
+    let list = world.neph(&["list", "last", "--format", "json"]);
+    let list: Value = serde_json::from_str(&list).expect("JSON");
+    let entries = list.as_array().expect("experiments");
+    assert_eq!(entries.len(), 6, "{list}");
     for entry in entries {
         let at = entry["started_unix_ns"].as_f64().expect("a time") / 1e9;
         assert_eq!(entry["status"], "complete", "{entry}");
@@ -234,8 +234,8 @@ fn starts_are_at_the_agreed_moment(world: &ClockSetup) {
     for pair in arrivals.chunks(2) {
         // The client's request is 8 ms under way. In a guest in emulation a debug build is slow to begin: 150 to
         // 382 ms in nine runs (and 190 to 320 ms in three of an earlier version); a release build takes 146 ms.
-        let apart = (pair[0] - pair[1]).abs();
-        assert!(apart < 500.0, "{apart} ms apart");
+        let difference = (pair[0] - pair[1]).abs();
+        assert!(difference < 500.0, "{difference} ms apart");
     }
 }
 
@@ -261,7 +261,7 @@ fn delays_are_right_within_their_bound(world: &ClockSetup) {
         ("forward_p50_ms", TO_HOST_MS),
         ("reverse_p50_ms", TO_CLIENT_MS),
     ] {
-        let apart = number(key) - truth;
-        assert!((-bound..bound + 3.0).contains(&apart), "{key}: {row}");
+        let difference = number(key) - truth;
+        assert!((-bound..bound + 3.0).contains(&difference), "{key}: {row}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::distant::Program;
+use crate::agent_sites::Program;
 use crate::neph::TestFolder;
 
 /// A plan of one message.
@@ -14,21 +14,24 @@ fn plan(sites: &str, from: &str) -> String {
 }
 
 /// A site with an agent.
-const ONE: &str = "[[site]]\nname = \"s\"\nagent = \"a\"\n";
+const ONE_AGENT_PLAN: &str = "[[site]]\nname = \"s\"\nagent = \"a\"\n";
 
 #[test]
 fn a_plan_whose_sites_cannot_be_is_refused_with_the_place() {
     let folder = TestFolder::empty();
-    let two = format!("{ONE}[[site]]\nname = \"t\"\nagent = \"b\"\n");
-    let lab = format!("{ONE}[lab]\ntopology = \"t.toml\"\nprober = \"p\"\n");
+    let two_sites = format!("{ONE_AGENT_PLAN}[[site]]\nname = \"t\"\nagent = \"b\"\n");
+    let lab = format!("{ONE_AGENT_PLAN}[lab]\ntopology = \"t.toml\"\nprober = \"p\"\n");
     for (text, part) in [
         (
             plan("[[site]]\nname = \"s\"\nagent = \"A_b\"\n", ""),
             "cannot be the name of an agent",
         ),
-        (plan(&format!("{ONE}{ONE}"), ""), "there are two sites 's'"),
-        (plan(&two, ""), "several sites, but no 'from'"),
-        (plan(&two, "from = \"u\"\n"), "there is no site 'u'"),
+        (
+            plan(&format!("{ONE_AGENT_PLAN}{ONE_AGENT_PLAN}"), ""),
+            "there are two sites 's'",
+        ),
+        (plan(&two_sites, ""), "several sites, but no 'from'"),
+        (plan(&two_sites, "from = \"u\"\n"), "there is no site 'u'"),
         (
             plan(&lab, ""),
             "a [lab] or a [[site]] with an agent, not both",
@@ -64,7 +67,7 @@ fn make_controller(folder: &TestFolder, name: &str) {
 #[test]
 fn invalid_agent_commands_are_refused() {
     let folder = TestFolder::empty();
-    fs::write(folder.path("p.toml"), plan(ONE, "")).expect("writable");
+    fs::write(folder.path("p.toml"), plan(ONE_AGENT_PLAN, "")).expect("writable");
     make_controller(&folder, "c");
     fs::write(folder.path("q.toml"), plan("", "")).expect("writable");
     for (arguments, part) in [

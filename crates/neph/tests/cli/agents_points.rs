@@ -4,15 +4,15 @@ use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 use std::fs;
 
-use crate::distant::{Program, is_empty, names, of_this_host};
+use crate::agent_sites::{Program, file_names, is_empty, policy_for_this_host};
 use crate::labs::{LabGuard, privileged};
-use crate::neph::{Ran, SOON, begin, eventually};
+use crate::neph::{RunOutput, TIMEOUT, eventually, start_and_read_line};
 
 /// One-way delays of the link between `client` and `host`: the middle of the round trip is 3 ms away from both.
-const THERE_MS: f64 = 8.0;
-const BACK_MS: f64 = 2.0;
+const FORWARD_MS: f64 = 8.0;
+const REVERSE_MS: f64 = 2.0;
 /// By how much the lab's link may be late on a busy machine.
-const LATE_MS: f64 = 2.0;
+const TOLERANCE_MS: f64 = 2.0;
 
 const TOPOLOGY: &str = "version = 1\nrouting = \"direct\"\n\
     [[site]]\nname = \"client\"\naddress = \"10.88.0.1\"\n\
@@ -48,16 +48,16 @@ impl PointSetup {
         world
     }
 
-    fn program(&self, site: &str, arguments: &[&str], awaited: &str) -> Program {
+    fn program(&self, site: &str, arguments: &[&str], expected: &str) -> Program {
         let mut args = vec!["lab", "run", site, "--lab", &self.lab.name, "--"];
         args.extend(arguments);
-        Program::start(&self.lab.folder, &args, awaited).0
+        Program::start(&self.lab.folder, &args, expected).0
     }
 
-    fn start(&mut self, site: &str, arguments: &[&str], awaited: &str) {
+    fn start(&mut self, site: &str, arguments: &[&str], expected: &str) {
         let mut args = vec![env!("CARGO_BIN_EXE_neph")];
         args.extend(arguments);
-        let program = self.program(site, &args, awaited);
+        let program = self.program(site, &args, expected);
         self.programs.push(program);
     }
 
@@ -78,7 +78,7 @@ impl PointSetup {
         let folder = self.lab.folder.path(name);
         fs::create_dir(&folder).expect("a folder");
         // Nothing else, so that no other kind's privileges help.
-        let policy = of_this_host();
+        let policy = policy_for_this_host();
         let policy = policy.lines().map(|line| match line.split_once(" = ") {
             Some(("kinds", _)) => format!("kinds = [\"{kinds}\"]\n"),
             _ => format!("{line}\n"),
@@ -104,7 +104,7 @@ impl PointSetup {
         self.programs.push(program);
     }
 
-    fn neph(&self, arguments: &[&str]) -> Ran {
+    fn neph(&self, arguments: &[&str]) -> RunOutput {
         self.lab.folder.neph(arguments.iter().copied())
     }
 
@@ -129,15 +129,15 @@ impl PointSetup {
     }
 
     /// What `neph hops` tells of echoes that go while it records.
-    fn hops(&self, more: &[&str]) -> Ran {
+    fn hops(&self, extra: &[&str]) -> RunOutput {
         let points = self.points();
         let mut args = vec!["hops", &points[0], &points[1], "--format", "json"];
-        args.extend(more);
+        args.extend(extra);
         self.records("udp", &args)
     }
 
     /// What a command tells of messages that go while it records.
-    fn records(&self, protocol: &str, args: &[&str]) -> Ran {
+    fn records(&self, protocol: &str, args: &[&str]) -> RunOutput {
         let mut all_args = args.to_vec();
         all_args.extend(["--control", "control", "--port", "9000"]);
         std::thread::scope(|scope| {
@@ -160,7 +160,7 @@ impl PointSetup {
 }
 
 /// Median and bound of a way of the echoes, milliseconds: before them a ping asks over TCP who answers.
-fn segment(ran: &Ran, direction: &str) -> (f64, f64, u64) {
+fn segment(ran: &RunOutput, direction: &str) -> (f64, f64, u64) {
     let document: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err));
     let rows = document["segments"].as_array().expect("segments");
     let row = rows
@@ -175,7 +175,7 @@ fn segment(ran: &Ran, direction: &str) -> (f64, f64, u64) {
     )
 }
 
-fn lines(ran: &Ran) -> Vec<Value> {
+fn lines(ran: &RunOutput) -> Vec<Value> {
     let lines = ran.out.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -183,7 +183,7 @@ fn lines(ran: &Ran) -> Vec<Value> {
 }
 
 fn is_true((p50, bound, n): (f64, f64, u64), delay: f64) -> bool {
-    (delay - bound..delay + bound + LATE_MS).contains(&p50) && n >= 20
+    (delay - bound..delay + bound + TOLERANCE_MS).contains(&p50) && n >= 20
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     let world = PointSetup::up('p', "capture", None);
     let ran = world.hops(&["-w", "4s"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let (forward, back) = (segment(&ran, "forward"), segment(&ran, "reverse"));
+    let (forward, reverse) = (segment(&ran, "forward"), segment(&ran, "reverse"));
     assert!(
-        is_true(forward, THERE_MS) && is_true(back, BACK_MS),
-        "{forward:?} {back:?}"
+        is_true(forward, FORWARD_MS) && is_true(reverse, REVERSE_MS),
+        "{forward:?} {reverse:?}"
     );
-    eventually("nothing is left", SOON, || world.has_nothing_left());
+    eventually("nothing is left", TIMEOUT, || world.has_nothing_left());
     let point = points_of_agent(&world);
     let watch = [
         "watch",
@@ -221,9 +221,9 @@ fn a_segment_between_two_agents_has_the_delay_of_its_link() {
     assert_eq!(flow["server"], "10.88.0.2:9000");
     let response = flow["round_trips"]["server"]["response"]["p50_ns"].as_f64();
     let response = response.unwrap_or_else(|| panic!("{flow}")) / 1e6;
-    let total = THERE_MS + BACK_MS;
+    let total = FORWARD_MS + REVERSE_MS;
     assert!(
-        (total..total + 2.0 * LATE_MS).contains(&response),
+        (total..total + 2.0 * TOLERANCE_MS).contains(&response),
         "{response}"
     );
     let output = world.neph(&["read", "w.pcap", "--format", "json"]);
@@ -266,13 +266,13 @@ fn clocks_of_two_agents_are_more_exact_than_packets_alone() {
     let world = PointSetup::up('q', "capture", Some("another-kernel"));
     let ran = world.hops(&["-w", "20s"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let (forward, back) = (segment(&ran, "forward"), segment(&ran, "reverse"));
+    let (forward, reverse) = (segment(&ran, "forward"), segment(&ran, "reverse"));
     assert!(
-        is_true(forward, THERE_MS) && is_true(back, BACK_MS),
-        "{forward:?} {back:?}"
+        is_true(forward, FORWARD_MS) && is_true(reverse, REVERSE_MS),
+        "{forward:?} {reverse:?}"
     );
     // Packets alone leave half of the round trip.
-    let half = f64::midpoint(THERE_MS, BACK_MS);
+    let half = f64::midpoint(FORWARD_MS, REVERSE_MS);
     assert!(forward.1 > 0.0 && forward.1 < half - 1.0, "{forward:?}");
 }
 
@@ -323,17 +323,17 @@ fn a_policy_without_capture_refuses_with_its_reason_and_counts_it() {
     let mut world = PointSetup::up('r', "capture", None);
     world.start_agent("host", "shut", ("reflector", None));
     let [near, far] = world.points();
-    let shut = far.replace("agent:far", "agent:shut");
-    let ran = world.neph(&["hops", &near, &shut, "--control", "control", "-w", "5s"]);
+    let denied = far.replace("agent:far", "agent:shut");
+    let ran = world.neph(&["hops", &near, &denied, "--control", "control", "-w", "5s"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let why = "agent shut refuses: this agent's policy does not allow 'capture'; add it to kinds in its policy file";
     assert!(ran.err.contains(why), "{}", ran.err);
-    eventually("it is counted", SOON, || {
-        let listed = world.neph(&["agents", "--control", "control", "--format", "json"]);
-        let listed: Value = serde_json::from_str(&listed.out).expect("JSON");
-        let shut = listed.as_array().expect("a list").iter();
-        let mut shut = shut.filter(|row| row["agent"] == "shut");
-        shut.any(|row| row["refusals"]["kind"] == 1)
+    eventually("it is counted", TIMEOUT, || {
+        let list = world.neph(&["agents", "--control", "control", "--format", "json"]);
+        let list: Value = serde_json::from_str(&list.out).expect("JSON");
+        let denied = list.as_array().expect("a list").iter();
+        let mut denied = denied.filter(|row| row["agent"] == "shut");
+        denied.any(|row| row["refusals"]["kind"] == 1)
     });
     let ran = world.neph(&["hops", &near, "b=agent:none/eth0", "--control", "control"]);
     assert!(
@@ -367,8 +367,8 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
         .lab
         .folder
         .command(["hops", &near, &far, "--control", "control"]);
-    let (child, _messages, _) = begin(&mut command);
-    eventually("it captures", SOON, || {
+    let (child, _messages, _) = start_and_read_line(&mut command);
+    eventually("it captures", TIMEOUT, || {
         !is_empty(&world.lab.folder.path("far/captures"))
     });
     Program(child).kill();
@@ -376,12 +376,12 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     let (mut next, world) = (None, &world);
     let folders = ["near/captures", "far/captures"].map(|name| world.lab.folder.path(name));
     // Those of the killed command.
-    let earlier = folders.each_ref().map(names);
+    let earlier = folders.each_ref().map(file_names);
     let ran = std::thread::scope(|scope| {
         let rule = "client - host forward > 5ms p50";
         let hops = scope.spawn(move || world.hops(&["-w", "12s", "--alarm", rule]));
-        eventually("both capture for this command", SOON, || {
-            let now = folders.each_ref().map(names);
+        eventually("both capture for this command", TIMEOUT, || {
+            let now = folders.each_ref().map(file_names);
             !now[0].is_subset(&earlier[0]) && !now[1].is_subset(&earlier[1])
         });
         controller.kill();
@@ -394,5 +394,5 @@ fn a_controller_that_is_killed_loses_no_capture_and_a_command_that_is_killed_lea
     let alarm = &alarms["alarms"][0];
     let of = (&alarm["evaluated_on"], &alarm["segment"]);
     assert_eq!(of, (&"whole".into(), &"client - host".into()), "{alarm}");
-    eventually("nothing is left", SOON, || world.has_nothing_left());
+    eventually("nothing is left", TIMEOUT, || world.has_nothing_left());
 }

@@ -7,9 +7,9 @@ use neph_model::ReflectorSpec;
 use neph_probe::Reflector;
 use serde_json::Value;
 
+use crate::agent_sites::{SITES, Sites, has_no_orders, policy_for_this_host};
 use crate::agents::mesh;
-use crate::distant::{SITES, Sites, has_no_orders, of_this_host};
-use crate::neph::{SOON, eventually};
+use crate::neph::{TIMEOUT, eventually};
 use crate::servers::free_port;
 
 const MESSAGES: u64 = 500;
@@ -29,7 +29,7 @@ fn plan(server_port: u16, reflector_port: u16) -> String {
 
 /// The policy of an agent whose reflector may listen at no port.
 fn policy_without_ports() -> String {
-    of_this_host().replace("listen = [\"1024-65535\"]", "")
+    policy_for_this_host().replace("listen = [\"1024-65535\"]", "")
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
     fs::write(&policy_path, policy_without_ports()).expect("writable");
 
     let mut run = sites.run(&["run", "p.toml"]);
-    sites.measures("ams");
+    sites.wait_until_measuring("ams");
     sites.start_agent("lju", None);
     assert_eq!(run.0.wait().expect("it ends").code(), Some(1));
     let experiments = sites.experiments();
@@ -86,7 +86,7 @@ fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
     assert!(messages < Some(MESSAGES), "{experiments:?}");
 
     sites.agents.remove("lju");
-    fs::write(&policy_path, of_this_host()).expect("writable");
+    fs::write(&policy_path, policy_for_this_host()).expect("writable");
     sites.start_agent("lju", None);
     let resumed = sites.run(&["resume"]).0.wait().expect("it ends");
     let experiments = sites.experiments();
@@ -94,7 +94,7 @@ fn an_experiment_under_way_is_interrupted_if_a_reflector_is_refused() {
     let complete = experiments.iter().filter(|row| row["status"] == "complete");
     let counts = complete.map(|row| (row["messages"].as_u64(), row["lost"].as_u64()));
     assert_eq!(counts.collect::<Vec<_>>(), [(Some(MESSAGES), Some(0)); 2]);
-    eventually("nothing is left of it", SOON, || {
+    eventually("nothing is left of it", TIMEOUT, || {
         has_no_orders(&sites.folder)
     });
 }

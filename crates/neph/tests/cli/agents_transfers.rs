@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::Value;
 
+use crate::agent_sites::{SITES, Sites};
 use crate::agents::mesh;
-use crate::distant::{SITES, Sites};
 use crate::servers::free_port;
 use crate::undisturbed::undisturbed;
 

@@ -12,24 +12,24 @@ use neph_sys::clock::wall;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::{Ran, TestFolder, begin, send};
+use crate::neph::{RunOutput, TestFolder, send_signal, start_and_read_line};
 
-fn plan(target: &str, more: &str) -> String {
+fn plan(target: &str, extra_lines: &str) -> String {
     format!(
-        "version = 1\nname = \"judged\"\ninterval = \"20ms\"\nmessages = 60\n{more}\n\n\
+        "version = 1\nname = \"judged\"\ninterval = \"20ms\"\nmessages = 60\n{extra_lines}\n\n\
          [[endpoint]]\nname = \"b\"\nurl = \"udp://{target}\"\n"
     )
 }
 
 /// A place with this plan, and the arguments that carry it out.
-fn with(plan: &str) -> (TestFolder, [&'static str; 3]) {
+fn folder_with_plan(plan: &str) -> (TestFolder, [&'static str; 3]) {
     let folder = TestFolder::empty();
     fs::write(folder.path("plan.toml"), plan).expect("a file");
     (folder, ["run", "plan.toml", "--no-report"])
 }
 
 /// Takes so many posts and gives what each told.
-fn hear(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
+fn receive_posts(posts: usize) -> (SocketAddr, JoinHandle<Vec<Value>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
     let address = listener.local_addr().expect("an address");
     let received = thread::spawn(move || {
@@ -77,8 +77,8 @@ fn a_campaign_ends_with_how_many_of_its_experiments_are_flagged() {
     let reflector = Reflector::start(&ReflectorSpec::at(([127, 0, 0, 1], 0).into()));
     let reflector = reflector.expect("a reflector");
     let target = reflector.address().to_string();
-    let few = plan(&target, "").replace("messages = 60", "messages = 1\nblocks = 3");
-    let (folder, run) = with(&few);
+    let few_messages = plan(&target, "").replace("messages = 60", "messages = 1\nblocks = 3");
+    let (folder, run) = folder_with_plan(&few_messages);
     let ran = folder.neph(run);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let expected = "campaign complete: 3 experiments, 3 with warnings; neph list ";
@@ -109,8 +109,8 @@ fn an_alarm_of_a_plan_is_printed_stored_posted_and_exits_with_3() {
     let reflector = reflector.expect("a reflector");
     let target = reflector.address().to_string();
     let rules = "alarm = [\"round_trip > 1ns p50\", \"round_trip > 100s p50\"]";
-    let (folder, run) = with(&plan(&target, rules));
-    let (address, received) = hear(1);
+    let (folder, run) = folder_with_plan(&plan(&target, rules));
+    let (address, received) = receive_posts(1);
     let url = format!("http://{address}/hook");
     let ran = folder.neph(run.into_iter().chain(["--quiet", "--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
@@ -126,9 +126,9 @@ fn an_alarm_of_a_plan_is_printed_stored_posted_and_exits_with_3() {
         ran.err
     );
     let posted = received.join().expect("heard");
-    let of = |key: &str| posted[0][key].as_str().expect("text").to_owned();
+    let field = |key: &str| posted[0][key].as_str().expect("text").to_owned();
     assert_eq!(
-        (of("state"), of("rule")),
+        (field("state"), field("rule")),
         ("raised".into(), "round_trip > 1ns p50".into())
     );
     let stored = events(&folder);
@@ -136,7 +136,7 @@ fn an_alarm_of_a_plan_is_printed_stored_posted_and_exits_with_3() {
     assert_eq!(stored[0].0, "alarm_raised");
     // It is complete: there is nothing to go on with, and nothing new to tell.
     assert_eq!(folder.neph(["resume"]).status, 0);
-    let (folder, run) = with(&plan(&target, "alarm = \"round_trip > 100s p50\""));
+    let (folder, run) = folder_with_plan(&plan(&target, "alarm = \"round_trip > 100s p50\""));
     assert_eq!(folder.neph(run).status, 0);
 }
 
@@ -152,7 +152,7 @@ fn invalid_alarms_are_refused_before_measuring() {
             "p99 needs 299 messages, and an experiment has 60",
         ),
     ] {
-        let (folder, run) = with(&plan("192.0.2.1", &format!("alarm = \"{alarm}\"")));
+        let (folder, run) = folder_with_plan(&plan("192.0.2.1", &format!("alarm = \"{alarm}\"")));
         for arguments in [&["check", "plan.toml"][..], &run] {
             let ran = folder.neph(arguments.iter().copied());
             assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
@@ -160,7 +160,7 @@ fn invalid_alarms_are_refused_before_measuring() {
         }
         assert_eq!(folder.files(), ["plan.toml"]);
     }
-    let (folder, run) = with(&plan("192.0.2.1", ""));
+    let (folder, run) = folder_with_plan(&plan("192.0.2.1", ""));
     let ran = folder.neph(run.into_iter().chain(["--webhook", "http://127.0.0.1:9/"]));
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(
@@ -186,9 +186,9 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     let plan = plan("10.82.0.2:8080", rule).replacen("messages = 60\n", "", 1);
     let plan = plan
         + "\n[lab]\ntopology = \"lab.toml\"\nprober = \"a\"\n\n[[lab.reflector]]\nsite = \"b\"\n";
-    let (folder, run) = with(&plan);
+    let (folder, run) = folder_with_plan(&plan);
     fs::write(folder.path("lab.toml"), LAB).expect("a file");
-    let (address, received) = hear(2);
+    let (address, received) = receive_posts(2);
     let url = format!("http://{address}/hook");
     let ran = folder.neph(run.into_iter().chain(["--webhook", &url]));
     assert_eq!(ran.status, 3, "{}", ran.err);
@@ -208,7 +208,7 @@ fn a_link_that_is_slow_for_some_seconds_raises_an_alarm_and_ends_it() {
     assert_eq!(states, ["raised", "over"]);
 }
 
-fn of<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+fn lines_of_kind<'a>(lines: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
     lines.iter().filter(move |line| line["kind"] == kind)
 }
 
@@ -223,7 +223,11 @@ impl Drop for LabGuard<'_> {
 
 /// What hops says of both ends of the link, of pings for 18 s, each a line; and to people, each line with
 /// the nanoseconds since 1970 when it came.
-fn recorded(folder: &TestFolder, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(i64, String)>) {
+fn record_both_ends(
+    folder: &TestFolder,
+    lab: &str,
+    rule: &[&str],
+) -> (Vec<Value>, Vec<(i64, String)>) {
     let [near_end, far_end] = ["a", "b"].map(|site| format!("neph-{lab}-{site}"));
     let ping = format!("ping icmp://10.82.0.2 --site {near_end} -i 20ms -w 24s -q");
     let mut ping = folder.command(ping.split(' '));
@@ -232,14 +236,14 @@ fn recorded(folder: &TestFolder, lab: &str, rule: &[&str]) -> (Vec<Value>, Vec<(
         "hops a=iface:path@{near_end} b=iface:path@{far_end} -w 18s --format ndjson --packets --alarm"
     );
     let mut hops = folder.command(hops.split(' ').chain(rule.iter().copied()));
-    let (child, printed, _) = begin(hops.stdout(Stdio::piped()));
+    let (child, printed, _) = start_and_read_line(hops.stdout(Stdio::piped()));
     let received = thread::spawn(move || {
         let stamped = printed.lines().map_while(Result::ok);
         stamped.map(|line| (wall().0, line)).collect()
     });
-    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
     let received: Vec<(i64, String)> = received.join().expect("heard");
-    send("INT", ping.id());
+    send_signal("INT", ping.id());
     ping.wait().expect("it ends");
     assert_eq!(ran.status, 3, "{received:?}");
     let lines = ran.out.lines();
@@ -262,18 +266,18 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
     let ran = folder.neph(["lab", "up", "lab.toml", "--name", &name, "--detach"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let up = LabGuard(&folder, name);
-    let (address, posts) = hear(1);
+    let (address, posts) = receive_posts(1);
     let url = format!("http://{address}/hook");
     let rule = "a - b forward > 40ms p50 for 1s until 20ms";
-    let (lines, received) = recorded(&folder, &up.1, &[rule, "--webhook", &url]);
-    let states = of(&lines, "alarm").filter_map(|entry| entry["state"].as_str());
+    let (lines, received) = record_both_ends(&folder, &up.1, &[rule, "--webhook", &url]);
+    let states = lines_of_kind(&lines, "alarm").filter_map(|entry| entry["state"].as_str());
     let states: Vec<&str> = states.collect();
     assert!(states.starts_with(&["raised", "over"]), "{states:?}");
-    for alarm in of(&lines, "alarm") {
+    for alarm in lines_of_kind(&lines, "alarm") {
         // What the last second before was like, packet by packet.
         let at = alarm["since_ns"].as_i64().expect("when");
         let before = at - 1_000_000_000..at;
-        let latest = of(&lines, "packet").filter(|packet| {
+        let latest = lines_of_kind(&lines, "packet").filter(|packet| {
             let since = packet["since_ns"].as_i64().expect("when");
             packet["direction"] == "forward" && before.contains(&since)
         });
@@ -284,21 +288,21 @@ fn a_segment_that_is_slow_while_live_points_record_raises_an_alarm_at_once_and_e
         let is_raised = alarm["state"] == "raised";
         assert_eq!(slow * 2 > delays.len(), is_raised, "{alarm}: {delays:?}");
     }
-    is_told_at_once(&lines, &received, rule);
+    assert_reported_at_once(&lines, &received, rule);
     let posted = posts.join().expect("heard");
     assert_eq!(posted[0], lines[0], "the first of all");
 }
 
 /// Each alarm is reported once; the first while points record, late by what a window takes.
 #[expect(clippy::print_stdout, reason = "a test tells what it measured")]
-fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
+fn assert_reported_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
     let alarm_lines: Vec<_> = received
         .iter()
         .filter(|(_, line)| line.contains(rule))
         .collect();
     assert_eq!(
         alarm_lines.len(),
-        of(lines, "alarm").count(),
+        lines_of_kind(lines, "alarm").count(),
         "{received:#?}"
     );
     let first = &lines[0];
@@ -306,17 +310,17 @@ fn is_told_at_once(lines: &[Value], received: &[(i64, String)], rule: &str) {
         (&first["state"], &first["evaluated_on"]),
         (&"raised".into(), &"live".into())
     );
-    let (came, line) = alarm_lines[0];
+    let (received_at, line) = alarm_lines[0];
     let is_end = |(_, line): &&(i64, String)| line.starts_with("neph hops: a: ");
     let (ended, _) = received.iter().find(is_end).expect("the recording ends");
-    let late = came - first["at_unix_ns"].as_i64().expect("when");
+    let late = received_at - first["at_unix_ns"].as_i64().expect("when");
     println!(
         "{line}: {} ms late, {} ms before the end",
         late / 1_000_000,
-        (ended - came) / 1_000_000
+        (ended - received_at) / 1_000_000
     );
     // A window of 2 s, 1.08 s for packets under way, half a second until they are written; and what a
     // machine takes that is busy with other tests.
     assert!((0..8_000_000_000).contains(&late), "{late} ns");
-    assert!(came < ended, "{received:#?}");
+    assert!(received_at < ended, "{received:#?}");
 }

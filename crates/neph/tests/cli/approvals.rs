@@ -4,11 +4,11 @@ use std::fs;
 
 use neph_sys::process;
 
-use crate::labs::{TWO, privileged};
-use crate::neph::{Ran, TestFolder};
+use crate::labs::{TWO_SITES, privileged};
+use crate::neph::{RunOutput, TestFolder};
 
 /// A service that leaves a trace when it runs.
-fn service(folder: &TestFolder) -> String {
+fn service_entry(folder: &TestFolder) -> String {
     let trace = folder.text("trace");
     format!(
         "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"sh\", \"-c\", \"touch {trace}; exec sleep 60\"]\n\
@@ -21,7 +21,7 @@ fn plan_folder() -> TestFolder {
     let folder = TestFolder::empty();
     fs::write(
         folder.path("lab.toml"),
-        format!("{TWO}{}", service(&folder)),
+        format!("{TWO_SITES}{}", service_entry(&folder)),
     )
     .expect("a file");
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\n\n\
@@ -32,7 +32,7 @@ fn plan_folder() -> TestFolder {
 }
 
 /// Runs neph with a state folder of its own.
-fn neph(folder: &TestFolder, args: &[&str]) -> Ran {
+fn neph(folder: &TestFolder, args: &[&str]) -> RunOutput {
     let mut command = folder.command(args.iter().copied());
     command.env("XDG_STATE_HOME", folder.path("state"));
     command.output().expect("neph runs").into()
@@ -129,7 +129,7 @@ fn at_a_terminal_the_answer_decides() {
         let mut command = process::command("sh");
         command.args(["-c", &script]).current_dir(folder.path(""));
         command.env("XDG_STATE_HOME", folder.path("state"));
-        let ran: Ran = command.output().expect("util-linux").into();
+        let ran: RunOutput = command.output().expect("util-linux").into();
         assert_eq!(ran.status, status, "{answer}: {}", ran.out);
         assert!(ran.out.contains("run these commands? [y/N]"), "{}", ran.out);
         assert_eq!(folder.path("trace").exists(), runs, "{answer}: {}", ran.out);

@@ -11,10 +11,10 @@ fn files(folder: &TestFolder) -> [String; 2] {
         let day = i64::from(nth / 200) * 86_400 * SECOND;
         let sent = START + day + i64::from(nth % 200) * SECOND / 50;
         let (arrived, answered, returned) = (sent + 4_000_000, sent + 4_100_000, sent + 8_100_000);
-        first.see(sent, nth, (1, 2));
-        second.see(shows(arrived), nth, (1, 2));
-        second.see(shows(answered), nth, (2, 1));
-        first.see(returned, nth, (2, 1));
+        first.add_datagram(sent, nth, (1, 2));
+        second.add_datagram(shows(arrived), nth, (1, 2));
+        second.add_datagram(shows(answered), nth, (2, 1));
+        first.add_datagram(returned, nth, (2, 1));
     }
     [("here", first), ("there", second)].map(|(name, capture)| {
         let path = folder.path(&format!("{name}.pcap"));
@@ -43,8 +43,8 @@ fn clock_and_hops_report_the_same_drift_of_long_captures() {
     let drift = &document(&clock.out)["summary"]["drift"]["ppm"];
     let clocks = &document(&hops.out)["summary"]["clocks"][0];
     assert_eq!(&clocks["rate_ppm"], drift, "{clocks}");
-    let off = drift.as_f64().expect("a rate") - 1.0;
+    let error = drift.as_f64().expect("a rate") - 1.0;
     let bound = clocks["rate_bound_ppm"].as_f64().expect("its bound");
-    assert!(off.abs() <= bound && bound < 0.2, "{clocks}");
+    assert!(error.abs() <= bound && bound < 0.2, "{clocks}");
     assert!(number(&clocks["bound_ns"]) < 5_000_000, "{clocks}");
 }

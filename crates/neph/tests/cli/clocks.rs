@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, command, neph, send};
+use crate::neph::{RunOutput, TestFolder, command, neph, send_signal};
 use crate::pings::reflector;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
@@ -21,21 +21,21 @@ pub(crate) fn number(value: &Value) -> i64 {
     value.as_i64().expect("a whole number")
 }
 
-fn real(value: &Value) -> f64 {
+fn float(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
 /// Against a reflector on this machine, so many times.
-fn here(more: &[&str]) -> Ran {
+fn measure_local_clock(extra_args: &[&str]) -> RunOutput {
     let reflector = reflector();
     let peer = reflector.address().to_string();
-    let some = ["clock", &peer, "-c", "30", "-i", "10ms"];
-    neph(some.into_iter().chain(more.iter().copied()))
+    let base_args = ["clock", &peer, "-c", "30", "-i", "10ms"];
+    neph(base_args.into_iter().chain(extra_args.iter().copied()))
 }
 
 #[test]
 fn both_ends_on_one_machine_have_one_clock() {
-    let ran = here(&["--format", "json", "--method", "hulls,four-stamps"]);
+    let ran = measure_local_clock(&["--format", "json", "--method", "hulls,four-stamps"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let summary = &document(&ran.out)["summary"];
     for clock in ["wall", "monotonic"] {
@@ -44,7 +44,7 @@ fn both_ends_on_one_machine_have_one_clock() {
     }
     let drift = &summary["drift"];
     assert!(
-        real(&drift["ppm"]).abs() <= real(&drift["bound_ppm"]),
+        float(&drift["ppm"]).abs() <= float(&drift["bound_ppm"]),
         "{summary}"
     );
     assert_eq!(summary["steps"], Value::Array(Vec::new()));
@@ -55,7 +55,7 @@ fn both_ends_on_one_machine_have_one_clock() {
 
 #[test]
 fn each_line_has_offset_and_bound_and_the_summary_each_method() {
-    let text = here(&["--every", "100ms", "--method", "hulls,four-stamps"]);
+    let text = measure_local_clock(&["--every", "100ms", "--method", "hulls,four-stamps"]);
     assert_eq!(text.status, 0, "{}", text.err);
     let mut rows = text.out.lines().filter(|line| line.contains(" ppm "));
     let row = rows.next().expect("a line each tenth of a second");
@@ -75,7 +75,7 @@ fn each_line_has_offset_and_bound_and_the_summary_each_method() {
         );
     }
     assert!(text.out.contains("No bound"), "{}", text.out);
-    let lines = here(&["--every", "100ms", "--format", "ndjson"]);
+    let lines = measure_local_clock(&["--every", "100ms", "--format", "ndjson"]);
     let kinds: Vec<Value> = lines
         .out
         .lines()
@@ -100,7 +100,7 @@ fn ctrl_c_prints_the_summary_of_measured_data() {
         line.clear();
         assert!(out.read_line(&mut line).expect("text") > 0, "it ended");
     }
-    send("INT", child.id());
+    send_signal("INT", child.id());
     let mut rest = String::new();
     out.read_to_string(&mut rest).expect("text");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
@@ -128,7 +128,7 @@ fn an_absent_reflector_is_reported_with_its_remedy() {
 fn a_peer_that_takes_another_key_may_be_silent_for_that() {
     let reflector = reflector();
     let peer = reflector.address().to_string();
-    let some = [
+    let base_args = [
         "clock",
         &peer,
         "-c",
@@ -138,7 +138,7 @@ fn a_peer_that_takes_another_key_may_be_silent_for_that() {
         "--stamp-key",
         "env:PATH",
     ];
-    let ran = neph(some);
+    let ran = neph(base_args);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("with the --stamp-key of here"),
@@ -176,7 +176,7 @@ pub(crate) struct Capture(pub(crate) Vec<(i64, Vec<u8>)>);
 
 impl Capture {
     /// A datagram with this number between hosts 1 and 2.
-    pub(crate) fn see(&mut self, at: i64, number: u16, (from, to): (u8, u8)) {
+    pub(crate) fn add_datagram(&mut self, at: i64, number: u16, (from, to): (u8, u8)) {
         let mut packet = vec![0x45, 0, 0, 44];
         packet.extend(number.to_be_bytes());
         packet.extend([0x40, 0, 64, 17, 0, 0, 192, 0, 2, from, 192, 0, 2, to]);
@@ -201,18 +201,18 @@ impl Capture {
 
 /// An exchange each 50 ms for a minute, 5 ms there and 1 ms back and a little more each time, seen at
 /// both ends; the second clock shows what `shows` makes of the time.
-pub(crate) fn exchanges(folder: &TestFolder, shows: impl Fn(i64) -> i64) -> [String; 2] {
+pub(crate) fn exchanges(folder: &TestFolder, clock: impl Fn(i64) -> i64) -> [String; 2] {
     let (mut first, mut second) = (Capture(Vec::new()), Capture(Vec::new()));
     for number in 0..1_200_u16 {
         let sent = START + i64::from(number) * SECOND / 20;
-        let more = |step: u16| i64::from(number.wrapping_mul(step) % 997) * 1_000;
-        let arrived = sent + 5_000_000 + more(31);
+        let jitter = |step: u16| i64::from(number.wrapping_mul(step) % 997) * 1_000;
+        let arrived = sent + 5_000_000 + jitter(31);
         let answered = arrived + 40_000;
-        let returned = answered + 1_000_000 + more(57);
-        first.see(sent, number, (1, 2));
-        second.see(shows(arrived), number, (1, 2));
-        second.see(shows(answered), number, (2, 1));
-        first.see(returned, number, (2, 1));
+        let returned = answered + 1_000_000 + jitter(57);
+        first.add_datagram(sent, number, (1, 2));
+        second.add_datagram(clock(arrived), number, (1, 2));
+        second.add_datagram(clock(answered), number, (2, 1));
+        first.add_datagram(returned, number, (2, 1));
     }
     [("here", first), ("there", second)].map(|(name, capture)| {
         let path = folder.path(&format!("{name}.pcap"));
@@ -221,18 +221,18 @@ pub(crate) fn exchanges(folder: &TestFolder, shows: impl Fn(i64) -> i64) -> [Str
     })
 }
 
-pub(crate) fn compared(files: &[String; 2], more: &[&str]) -> Ran {
-    let some = ["clock", "--captures", &files[0], &files[1]];
-    neph(some.into_iter().chain(more.iter().copied()))
+pub(crate) fn compare_captures(files: &[String; 2], extra_args: &[&str]) -> RunOutput {
+    let base_args = ["clock", "--captures", &files[0], &files[1]];
+    neph(base_args.into_iter().chain(extra_args.iter().copied()))
 }
 
 #[test]
 fn captures_show_a_clock_offset_and_drift_within_their_bounds() {
     let folder = TestFolder::empty();
-    let shows = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
-    let files = exchanges(&folder, shows);
+    let clock = |at: i64| at + 3 * SECOND + (at - START) / 1_000_000 * 40;
+    let files = exchanges(&folder, clock);
     let figure = folder.path("offset.svg").display().to_string();
-    let ran = compared(
+    let ran = compare_captures(
         &files,
         &[
             "--format",
@@ -250,8 +250,8 @@ fn captures_show_a_clock_offset_and_drift_within_their_bounds() {
     for row in rows {
         let at = START + number(&row["since_ns"]);
         let clocks = &row["clocks"];
-        let off = number(&clocks["offset_ns"]) - (shows(at) - at);
-        assert!(off.abs() <= number(&clocks["bound_ns"]), "{off}: {row}");
+        let error = number(&clocks["offset_ns"]) - (clock(at) - at);
+        assert!(error.abs() <= number(&clocks["bound_ns"]), "{error}: {row}");
         assert!(
             number(&clocks["bound_ns"]) < 3_500_000,
             "half of the round trip, and little more"
@@ -262,7 +262,7 @@ fn captures_show_a_clock_offset_and_drift_within_their_bounds() {
     assert_eq!(summary["steps"], Value::Array(Vec::new()));
     let drift = &summary["drift"];
     assert!(
-        (real(&drift["ppm"]) - 40.0).abs() <= real(&drift["bound_ppm"]),
+        (float(&drift["ppm"]) - 40.0).abs() <= float(&drift["bound_ppm"]),
         "{drift}"
     );
     let drawn = fs::read_to_string(&figure).expect("the figure");
@@ -274,14 +274,14 @@ fn an_impossible_drift_is_none_and_an_unknown_drift_is_unknown() {
     let folder = TestFolder::empty();
     // Replayed at a speed of 1.005.
     let files = exchanges(&folder, |at| at + (at - START) / 200);
-    let ran = compared(&files, &[]);
+    let ran = compare_captures(&files, &[]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let expected = "\ndrift             not plausible: +";
     assert!(ran.out.contains(expected), "{}", ran.out);
-    let summary = document(&compared(&files, &["--format", "json"]).out)["summary"].clone();
+    let summary = document(&compare_captures(&files, &["--format", "json"]).out)["summary"].clone();
     assert_eq!(summary["drift"], Value::Null);
-    let parted = real(&summary["implausible_drift_ppm"]);
-    assert!((4_000.0..6_000.0).contains(&parted), "{summary}");
+    let implausible_drift = float(&summary["implausible_drift_ppm"]);
+    assert!((4_000.0..6_000.0).contains(&implausible_drift), "{summary}");
     let expected = "\nwander            not estimated without a drift; ";
     assert!(ran.out.contains(expected), "{}", ran.out);
     assert_eq!(summary["wander"]["rate_max_ppm"], Value::Null);
@@ -291,7 +291,7 @@ fn an_impossible_drift_is_none_and_an_unknown_drift_is_unknown() {
         fs::write(&file, &capture[..24 + 4 * 60]).expect("a file");
         file
     });
-    let ran = compared(&short, &[]);
+    let ran = compare_captures(&short, &[]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(
         ran.out
@@ -299,7 +299,7 @@ fn an_impossible_drift_is_none_and_an_unknown_drift_is_unknown() {
         "{}",
         ran.out
     );
-    let summary = document(&compared(&short, &["--format", "json"]).out)["summary"].clone();
+    let summary = document(&compare_captures(&short, &["--format", "json"]).out)["summary"].clone();
     assert_eq!(
         summary["drift"],
         Value::Null,
@@ -315,11 +315,11 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
     let files = exchanges(&folder, |at| at);
     let none = folder.path("none.pcap").display().to_string();
     let mut other = Capture(Vec::new());
-    other.see(START, 5_000, (3, 4));
+    other.add_datagram(START, 5_000, (3, 4));
     other.write(Path::new(&none));
     let path = folder.path("alone.pcap").display().to_string();
     let mut capture = Capture(Vec::new());
-    (0..5).for_each(|number| capture.see(START + i64::from(number), number, (1, 2)));
+    (0..5).for_each(|number| capture.add_datagram(START + i64::from(number), number, (1, 2)));
     capture.write(Path::new(&path));
     for (forward, why) in [
         (&none, "no packet of"),
@@ -327,7 +327,7 @@ fn captures_that_cannot_be_compared_are_refused_with_the_reason() {
         (&path, "one direction only"),
         (&"/nowhere.pcap".to_owned(), "/nowhere.pcap"),
     ] {
-        let ran = compared(&[files[0].clone(), forward.clone()], &[]);
+        let ran = compare_captures(&[files[0].clone(), forward.clone()], &[]);
         assert_eq!(ran.status, 2, "{}", ran.out);
         assert!(ran.err.contains(why), "{}", ran.err);
     }
@@ -338,20 +338,20 @@ fn captures_of_different_hosts_have_no_packet_in_common() {
     let folder = TestFolder::empty();
     let files = [("one", (1, 2)), ("other", (3, 4))].map(|(name, hosts)| {
         let mut capture = Capture(Vec::new());
-        (0..20).for_each(|second| capture.see(START + second * SECOND, 7, hosts));
+        (0..20).for_each(|second| capture.add_datagram(START + second * SECOND, 7, hosts));
         let path = folder.path(&format!("{name}.pcap"));
         capture.write(&path);
         path.display().to_string()
     });
-    let ran = compared(&files, &[]);
+    let ran = compare_captures(&files, &[]);
     assert_eq!(ran.status, 2, "{}", ran.out);
     let why = format!("no packet of {} is in {}", files[0], files[1]);
     assert!(ran.err.contains(&why), "{}", ran.err);
     // Where one has them that the other has too, the copies are to blame.
     let mut pair = Capture(Vec::new());
-    pair.see(START, 7, (1, 2));
+    pair.add_datagram(START, 7, (1, 2));
     pair.write(Path::new(&files[1]));
-    let ran = compared(&files, &[]);
+    let ran = compare_captures(&files, &[]);
     assert_eq!(ran.status, 2, "{}", ran.out);
     assert!(ran.err.contains("cannot be matched"), "{}", ran.err);
 }

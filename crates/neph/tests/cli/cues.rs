@@ -32,7 +32,7 @@ fn a_schedule_begins_anew_with_each_experiment() {
     let ran = folder.neph(["export", "last", "--format", "jsonl", "--output", "-"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let text = ran.out;
-    let (mut blocks, mut contrary) = ([0, 0], [0, 0]);
+    let (mut blocks, mut opposite) = ([0, 0], [0, 0]);
     for line in text.lines() {
         let message: Value = serde_json::from_str(line).expect("JSON");
         let number = |key: &str| message[key].as_i64();
@@ -48,11 +48,11 @@ fn a_schedule_begins_anew_with_each_experiment() {
         blocks[block] += 1;
         // The cue is given a moment before the clock of the marks begins, or after.
         if let Some(network) = network.filter(|_| (sent - 500_000_000).abs() > 40_000_000) {
-            contrary[block] += usize::from((network > 20_000_000) != (sent > 500_000_000));
+            opposite[block] += usize::from((network > 20_000_000) != (sent > 500_000_000));
         }
     }
     assert_eq!(blocks, [20, 20], "{text}");
     // A schedule that did not begin anew has half of a block against it; a machine that stood still
     // for 45 ms within the link was seen to have one message.
-    assert!(contrary.iter().all(|many| *many <= 2), "{text}");
+    assert!(opposite.iter().all(|count| *count <= 2), "{text}");
 }

@@ -10,7 +10,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::metrics::{Watched, get};
+use crate::metrics::{MonitoredSites, http_get};
 use crate::metrics_live::LivePrograms;
 use crate::servers::{free_port, serve};
 
@@ -63,7 +63,7 @@ pub(crate) fn query_dashboard(port: u16, query: &str) -> Result<usize, String> {
     for byte in query.bytes() {
         write!(encoded, "%{byte:02X}").expect("memory");
     }
-    let answer = get(port, &format!("/api/v1/query?query={encoded}"));
+    let answer = http_get(port, &format!("/api/v1/query?query={encoded}"));
     let answer = answer.ok_or("no answer with status 200")?;
     let json: Value = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
     let result = json["data"]["result"].as_array();
@@ -79,7 +79,7 @@ fn prometheus_answers_every_query_of_the_dashboard() {
     if !privileged(test) {
         return;
     }
-    let mut watched = Watched::new();
+    let mut watched = MonitoredSites::new();
     let run = watched.run();
     let mut live = LivePrograms::new();
     live.ping("tcp");

@@ -41,7 +41,7 @@ fn a_ping_without_answers_prints_no_root_cause() {
 
 #[test]
 fn a_campaign_without_a_root_cause_reports_none_found() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let ran = folder.neph(["diagnose"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     assert!(
@@ -60,7 +60,7 @@ fn a_campaign_without_a_root_cause_reports_none_found() {
 
 #[test]
 fn blocks_without_an_experiment_are_nothing_to_look_at() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let ran = folder.neph(["diagnose", "--blocks", "9"]);
     assert_eq!(ran.status, 1, "{}", ran.out);
     assert!(ran.err.contains("no complete experiment"), "{}", ran.err);

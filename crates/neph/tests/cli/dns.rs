@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::neph::TestFolder;
-use crate::pings::few;
+use crate::pings::ping_three_times;
 
 /// Responds NXDOMAIN to every query; its port.
 fn server() -> u16 {
@@ -26,7 +26,7 @@ fn server() -> u16 {
 #[test]
 fn replies_are_counted_by_response_code_and_a_name_that_does_not_exist_is_a_reply() {
     let target = format!("dns://127.0.0.1:{}/example.org?type=mx", server());
-    let text = few(&target, &[]);
+    let text = ping_three_times(&target, &[]);
     assert_eq!(text.status, 0, "{}{}", text.out, text.err);
     for expected in [
         "3 messages, 3 replies, 0 lost",
@@ -35,7 +35,7 @@ fn replies_are_counted_by_response_code_and_a_name_that_does_not_exist_is_a_repl
     ] {
         assert!(text.out.contains(expected), "{expected}: {}", text.out);
     }
-    let json = few(&target, &["--format", "json"]);
+    let json = ping_three_times(&target, &["--format", "json"]);
     let summary: Value = serde_json::from_str(&json.out).expect("JSON");
     let flow = &summary["flows"][0];
     assert_eq!(flow["answers"]["dns-nxdomain"], 3, "{}", json.out);
@@ -50,7 +50,7 @@ fn a_mistake_in_the_question_is_a_sentence_and_no_measurement() {
             "DNS record type 'NOPE' is not known; use one of A, AAAA",
         ),
     ] {
-        let ran = few(&format!("dns://127.0.0.1{question}"), &[]);
+        let ran = ping_three_times(&format!("dns://127.0.0.1{question}"), &[]);
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(ran.err.contains(why), "{}", ran.err);
     }

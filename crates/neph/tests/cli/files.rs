@@ -7,17 +7,17 @@ use neph_probe::Reflector;
 use neph_sys::process;
 
 use crate::labs::is_root;
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 
 /// neph where it may open 150 files: enough for 60 flows, but not for twice as many.
-fn limited(folder: &TestFolder, args: &str) -> Ran {
+fn limited(folder: &TestFolder, args: &str) -> RunOutput {
     let output = process::command("bash")
         .args(["-c", &format!("ulimit -n 150; exec \"$NEPH\" {args}")])
         .current_dir(folder.path(""))
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NEPH_WORKSPACE", folder.workspace())
         .output();
-    Ran::from(output.expect("bash"))
+    RunOutput::from(output.expect("bash"))
 }
 
 /// Two fleets of 60 flows that run at the same time.
@@ -36,7 +36,7 @@ fn reflector() -> Reflector {
     Reflector::start(&ReflectorSpec::at(here)).expect("a reflector")
 }
 
-fn refused(folder: &TestFolder, ran: &Ran, expected: &str) {
+fn refused(folder: &TestFolder, ran: &RunOutput, expected: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
     assert!(ran.err.contains(expected), "{}", ran.err);
     assert!(ran.err.contains("('ulimit -n')"), "{}", ran.err);
@@ -46,8 +46,8 @@ fn refused(folder: &TestFolder, ran: &Ran, expected: &str) {
 
 #[test]
 fn too_many_flows_for_their_files_are_refused_before_anything_is_sent_or_written() {
-    let ours = reflector();
-    let target = format!("tcp://{}", ours.address());
+    let own_reflector = reflector();
+    let target = format!("tcp://{}", own_reflector.address());
     let folder = TestFolder::empty();
     let ran = limited(&folder, &format!("flows {target} -n 500 -c 1 --save night"));
     refused(&folder, &ran, "500 flows need 564 files");
@@ -59,9 +59,9 @@ fn too_many_flows_for_their_files_are_refused_before_anything_is_sent_or_written
 
 #[test]
 fn fleets_that_can_do_without_files_share_where_there_are_too_few() {
-    let ours = reflector();
+    let own_reflector = reflector();
     let folder = TestFolder::empty();
-    plan(&folder, &format!("udp://{}", ours.address()));
+    plan(&folder, &format!("udp://{}", own_reflector.address()));
     let ran = limited(&folder, "run p.toml --no-report");
     if is_root() {
         assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);

@@ -8,20 +8,20 @@ use neph_model::{ReflectorCaps, ReflectorSpec};
 use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::{Ran, SOON, command, eventually, neph, send};
-use crate::pings::{answered, ended, reflector, server};
+use crate::neph::{RunOutput, TIMEOUT, command, eventually, neph, send_signal};
+use crate::pings::{answered_messages, reflector, server, wait_for_end};
 
 /// Eight flows, a few messages of each.
-fn few(target: &str, more: &[&str]) -> Ran {
-    let some = ["flows", target, "-n", "8", "-c", "6", "-i", "100ms"];
-    neph(some.into_iter().chain(more.iter().copied()))
+fn measure_flows(target: &str, extra_args: &[&str]) -> RunOutput {
+    let base_args = ["flows", target, "-n", "8", "-c", "6", "-i", "100ms"];
+    neph(base_args.into_iter().chain(extra_args.iter().copied()))
 }
 
 #[test]
 fn a_summary_counts_every_message_and_names_one_class() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let ran = few(&target, &["--advise"]);
+    let ran = measure_flows(&target, &["--advise"]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     for part in [
         "8 flows, a message from each every 100 ms; source ports ",
@@ -40,7 +40,7 @@ fn a_summary_counts_every_message_and_names_one_class() {
 fn json_holds_each_flow_and_quiet_json_the_summary_alone() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let ran = few(&target, &["--format", "json", "--advise"]);
+    let ran = measure_flows(&target, &["--format", "json", "--advise"]);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     assert_eq!(document["tally"]["replies"], 48);
     assert_eq!(document["sender"]["sent"], 48);
@@ -50,7 +50,7 @@ fn json_holds_each_flow_and_quiet_json_the_summary_alone() {
     assert_eq!(pair["classes"].as_array().expect("classes").len(), 1);
     assert_eq!(pair["advice"]["given"], false);
     assert!(document["from_unix_ns"].as_i64().expect("a moment") > 1_700_000_000_000_000_000);
-    let quiet = few(&target, &["--format", "json", "--quiet"]);
+    let quiet = measure_flows(&target, &["--format", "json", "--quiet"]);
     let document: Value = serde_json::from_str(&quiet.out).expect("one document");
     assert!(document["flows"].is_null() && document["pairs"].is_array());
 }
@@ -59,7 +59,7 @@ fn json_holds_each_flow_and_quiet_json_the_summary_alone() {
 fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let ran = few(&target, &["--format", "csv"]);
+    let ran = measure_flows(&target, &["--format", "csv"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert_eq!(lines.len(), 49, "{}", ran.out);
     let columns = lines[0].split(',').count();
@@ -73,7 +73,7 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
         "{}",
         lines[1]
     );
-    let quiet = few(&target, &["--format", "csv", "--quiet"]);
+    let quiet = measure_flows(&target, &["--format", "csv", "--quiet"]);
     assert_eq!(quiet.out.lines().count(), 9, "{}", quiet.out);
 }
 
@@ -81,9 +81,9 @@ fn csv_has_a_line_a_message_and_quiet_csv_a_line_a_flow() {
 fn bins_are_as_long_as_a_shorter_measurement() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let stdout = few(&target, &[]).out;
+    let stdout = measure_flows(&target, &[]).out;
     assert!(stdout.contains("(each flow's median in 1 s; "), "{stdout}");
-    let document = few(&target, &["--format", "json"]).out;
+    let document = measure_flows(&target, &["--format", "json"]).out;
     let document: Value = serde_json::from_str(&document).expect("one document");
     assert_eq!(document["pairs"][0]["bin_ns"], 1_000_000_000_i64);
 }
@@ -170,9 +170,9 @@ fn bad_input_gets_a_sentence_and_status_2() {
 
 #[test]
 fn nothing_measured_is_status_1_and_every_message_is_lost() {
-    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
-    let ran = few(&target, &["--timeout", "200ms"]);
+    let silent_socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", silent_socket.local_addr().expect("an address"));
+    let ran = measure_flows(&target, &["--timeout", "200ms"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.out.contains("0 replies, 48 lost (100.0 %)"),
@@ -184,8 +184,8 @@ fn nothing_measured_is_status_1_and_every_message_is_lost() {
 #[test]
 fn ctrl_c_ends_with_the_summary_and_status_130() {
     let reflector = reflector();
-    let mut endless = command();
-    endless.args([
+    let mut unlimited = command();
+    unlimited.args([
         "flows",
         &format!("udp://{}", reflector.address()),
         "-n",
@@ -193,13 +193,13 @@ fn ctrl_c_ends_with_the_summary_and_status_130() {
         "-i",
         "50ms",
     ]);
-    endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let running = endless.spawn().expect("neph runs");
-    eventually("each flow is answered some times", SOON, || {
-        answered(&reflector) >= 80
+    unlimited.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = unlimited.spawn().expect("neph runs");
+    eventually("each flow is answered some times", TIMEOUT, || {
+        answered_messages(&reflector) >= 80
     });
-    send("INT", running.id());
-    let ran = ended(running);
+    send_signal("INT", running.id());
+    let ran = wait_for_end(running);
     assert_eq!(ran.status, 130, "{}", ran.err);
     assert!(
         ran.out.contains("8 flows, ") && ran.out.contains("path changes:"),
@@ -211,7 +211,7 @@ fn ctrl_c_ends_with_the_summary_and_status_130() {
 #[test]
 fn a_listening_port_answers_a_fleet_of_syns() {
     let port = server("220 ready\r\n");
-    let ran = few(&format!("syn://127.0.0.1:{port}"), &[]);
+    let ran = measure_flows(&format!("syn://127.0.0.1:{port}"), &[]);
     assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains("48 messages, 48 replies"), "{}", ran.out);
 }
@@ -221,7 +221,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
     let reflector = reflector();
     for scheme in ["tcp", "syn"] {
         let target = format!("{scheme}://{}", reflector.address());
-        let ran = few(&target, &["--transfers", "8"]);
+        let ran = measure_flows(&target, &["--transfers", "8"]);
         assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
         for part in [
             "transfer on class",
@@ -230,7 +230,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
         ] {
             assert!(ran.out.contains(part), "{part}: {}", ran.out);
         }
-        let ran = few(
+        let ran = measure_flows(
             &target,
             &["--transfers", "8", "--format", "json", "--quiet"],
         );
@@ -247,7 +247,7 @@ fn transfers_on_the_ports_of_each_class_are_a_table_and_a_list() {
 fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
     let reflector = reflector();
     let tcp = format!("tcp://{}", reflector.address());
-    let stranger = format!("syn://127.0.0.1:{}", server("220 ready\r\n"));
+    let third_party_server = format!("syn://127.0.0.1:{}", server("220 ready\r\n"));
     for (arguments, part) in [
         (
             vec!["127.0.0.1", "-c", "1"],
@@ -255,7 +255,7 @@ fn transfers_that_cannot_be_are_refused_before_anything_is_measured() {
         ),
         (vec![&*tcp], "with --duration or --count"),
         (
-            vec![&*stranger, "-n", "9", "-c", "1"],
+            vec![&*third_party_server, "-n", "9", "-c", "1"],
             "it needs neph reflect there",
         ),
     ] {
@@ -275,7 +275,7 @@ fn requests_over_the_rate_cap_are_reported_with_the_remedy() {
     let spec = ReflectorSpec::at(([127, 0, 0, 1], 0).into());
     let reflector = Reflector::start(&ReflectorSpec { caps, ..spec }).expect("a free port");
     let target = format!("udp://{}", reflector.address());
-    let ran = few(&target, &[]);
+    let ran = measure_flows(&target, &[]);
     let sentence = ran.out.lines().find(|line| line.contains(" refused "));
     let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.out));
     assert!(sentence.starts_with(&target), "{sentence}");
@@ -287,7 +287,7 @@ fn requests_over_the_rate_cap_are_reported_with_the_remedy() {
         sentence.contains("start neph reflect with a higher --max-rate"),
         "{sentence}"
     );
-    let ran = few(&target, &["--format", "json"]);
+    let ran = measure_flows(&target, &["--format", "json"]);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     let refused = &document["refused"][0];
     assert_eq!(
@@ -305,7 +305,7 @@ fn the_effect_of_awake_is_reported() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
     let request = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
-    let ran = few(&target, &["--awake", "--format", "json", "--quiet"]);
+    let ran = measure_flows(&target, &["--awake", "--format", "json", "--quiet"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let document: Value = serde_json::from_str(&ran.out).expect("one document");
     if request.is_ok() {
@@ -317,7 +317,7 @@ fn the_effect_of_awake_is_reported() {
         assert_eq!(document["sender"]["cpu_idle_disabled"], true);
         // Another user may not read the device, and the request stands all the same.
         let other = ["--awake", "--format", "json", "--quiet", "--user", "nobody"];
-        let ran = few(&target, &other);
+        let ran = measure_flows(&target, &other);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(document["sender"]["cpu_idle_disabled"], true);
@@ -335,7 +335,7 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
     let free = UdpSocket::bind("127.0.0.1:0").expect("a port");
     let address = free.local_addr().expect("bound");
     drop(free);
-    let ran = few(
+    let ran = measure_flows(
         &format!("udp://{address}"),
         &["--format", "json", "--quiet"],
     );
@@ -354,7 +354,7 @@ fn where_nothing_listens_the_port_is_named_and_standard_error_is_not_empty() {
             .contains(&expected)
     );
     // Beside the summary too.
-    let ran = few(&format!("udp://{address}"), &["--quiet"]);
+    let ran = measure_flows(&format!("udp://{address}"), &["--quiet"]);
     let (before, after) = ran.out.split_once("(100.0 %)\n").expect("a summary");
     assert!(before.contains("0 replies"), "{}", ran.out);
     assert!(after.trim_start().starts_with(&expected), "{}", ran.out);
@@ -375,12 +375,12 @@ fn syns_to_an_open_and_a_closed_port_read_differently() {
         (shut, "48 answers were RST: the port is closed", (48, "rst")),
     ] {
         let target = format!("syn://{address}");
-        let ran = few(&target, &[]);
+        let ran = measure_flows(&target, &[]);
         assert!(ran.out.contains(expected), "{}{}", ran.out, ran.err);
-        let ran = few(&target, &["--format", "json", "--quiet"]);
+        let ran = measure_flows(&target, &["--format", "json", "--quiet"]);
         let document: Value = serde_json::from_str(&ran.out).expect("one document");
         assert_eq!(document["sender"]["refused"], refused, "{}", ran.out);
-        let ran = few(&target, &["--format", "csv"]);
+        let ran = measure_flows(&target, &["--format", "csv"]);
         let mut lines = ran.out.lines();
         assert!(lines.next().is_some_and(|first| first.ends_with(",answer")));
         let printed = lines.filter(|line| line.ends_with(&format!(",{word}")));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::labs::{LabGuard, privileged, topology_folder};
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 
 pub(crate) const GUEST: &str = "version = 1\n\
     [[site]]\nname = \"client\"\naddress = \"10.86.0.1\"\n\
@@ -20,7 +20,7 @@ pub(crate) const GUEST: &str = "version = 1\n\
     run = [\"echo ran > /tmp/ran\"]\n";
 
 /// Whether guests can be made; where they cannot the test is skipped and says so.
-pub(crate) fn possible(test: &str) -> bool {
+pub(crate) fn can_run_guests(test: &str) -> bool {
     if !privileged(test) {
         return false;
     }
@@ -47,7 +47,7 @@ fn is_of_amx(test: &str) -> bool {
 #[test]
 fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files() {
     let test = "a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files";
-    if !possible(test) {
+    if !can_run_guests(test) {
         return;
     }
     let lab = LabGuard::up(GUEST, 'g');
@@ -65,11 +65,11 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         run_output.out
     );
     // Bytes as they are, and more of them than a pipe holds.
-    let many = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
+    let many_lines = run("vm", &["sh", "-c", "seq 20000; printf 'a  b'"]);
     assert!(
-        many.out.ends_with("19999\n20000\na  b"),
+        many_lines.out.ends_with("19999\n20000\na  b"),
         "{}",
-        many.out.len()
+        many_lines.out.len()
     );
     let neph = env!("CARGO_BIN_EXE_neph");
     // More than a frame at once, both ways: a guest's interface takes no longer ones.
@@ -77,9 +77,9 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
         let ping = [program, "ping"].into_iter().chain(arguments.split(' '));
-        let pinged = run(site, &ping.collect::<Vec<_>>());
-        let contains = pinged.out.contains("3 messages, 3 replies");
-        assert!(contains, "{site}: {}", pinged.out);
+        let ping_output = run(site, &ping.collect::<Vec<_>>());
+        let contains = ping_output.out.contains("3 messages, 3 replies");
+        assert!(contains, "{site}: {}", ping_output.out);
     }
     let ping = [
         neph,
@@ -94,18 +94,22 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         "--format",
         "json",
     ];
-    let pinged = run("client", &ping);
-    assert_eq!(pinged.status, 0, "{}", pinged.err);
-    assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
+    let ping_output = run("client", &ping);
+    assert_eq!(ping_output.status, 0, "{}", ping_output.err);
+    assert!(
+        ping_output.out.contains("\"peer kernel\""),
+        "{}",
+        ping_output.out
+    );
     let name = lab.name.clone();
     drop(lab);
     let folder = Path::new("/run/neph").join(&name);
     let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let left = processes.filter(|process| {
+    let remaining = processes.filter(|process| {
         let at = fs::read_link(process.path().join("cwd"));
         at.is_ok_and(|at| at.starts_with(&folder))
     });
-    assert_eq!(left.count(), 0);
+    assert_eq!(remaining.count(), 0);
     assert!(!folder.exists());
 }
 
@@ -125,7 +129,7 @@ fn without_uml(test_folder: &TestFolder) -> PathBuf {
 #[test]
 fn guests_that_cannot_run_are_replaced_by_namespaces() {
     let test = "guests_that_cannot_run_are_replaced_by_namespaces";
-    if !possible(test) {
+    if !can_run_guests(test) {
         return;
     }
     let folder = topology_folder(&GUEST.replace("run = [\"echo ran > /tmp/ran\"]\n", ""));
@@ -135,7 +139,7 @@ fn guests_that_cannot_run_are_replaced_by_namespaces() {
     fs::write(folder.path("p.toml"), plan).expect("a file");
     let programs = without_uml(&folder);
     let mut run = folder.command(["run", "p.toml", "--no-report"]);
-    let ran: Ran = run
+    let ran: RunOutput = run
         .env("PATH", &programs)
         .output()
         .expect("neph runs")
@@ -189,25 +193,29 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     let neph = env!("CARGO_BIN_EXE_neph");
     let arguments = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
     let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
-    let pinged = run("client", &ping.collect::<Vec<_>>());
-    assert_eq!(pinged.status, 0, "{}", pinged.err);
-    assert!(pinged.out.contains("\"peer kernel\""), "{}", pinged.out);
+    let ping_output = run("client", &ping.collect::<Vec<_>>());
+    assert_eq!(ping_output.status, 0, "{}", ping_output.err);
+    assert!(
+        ping_output.out.contains("\"peer kernel\""),
+        "{}",
+        ping_output.out
+    );
     // Segments longer than a frame leave the guest, and come to it one by one.
     let arguments =
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
-    let pinged = run("client", &ping.collect::<Vec<_>>());
+    let ping_output = run("client", &ping.collect::<Vec<_>>());
     assert!(
-        pinged.out.contains("3 messages, 3 replies"),
+        ping_output.out.contains("3 messages, 3 replies"),
         "{}",
-        pinged.out
+        ping_output.out
     );
 }
 
 #[test]
 fn a_guest_that_cannot_start_reports_its_package_or_memory() {
     let test = "a_guest_that_cannot_start_reports_its_package_or_memory";
-    if !possible(test) {
+    if !can_run_guests(test) {
         return;
     }
     let name = format!("h{}", std::process::id());
@@ -235,8 +243,8 @@ fn a_plan_with_a_reflector_in_a_guest_is_refused() {
     let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
         [[endpoint]]\nname = \"vm\"\nurl = \"udp://10.86.1.1:9000\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"client\"\n";
-    let check = |more: &str| {
-        fs::write(folder.path("p.toml"), format!("{plan}{more}")).expect("a file");
+    let check = |extra_lines: &str| {
+        fs::write(folder.path("p.toml"), format!("{plan}{extra_lines}")).expect("a file");
         folder.neph(["check", "p.toml"])
     };
     let fine = check("");
@@ -249,7 +257,7 @@ fn a_plan_with_a_reflector_in_a_guest_is_refused() {
 #[test]
 fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
     let test = "verify_holds_a_guest_against_the_ceiling_of_its_tap";
-    if !possible(test) {
+    if !can_run_guests(test) {
         return;
     }
     // Without a link: a busy machine may find it late, and that is not asked here.
@@ -271,6 +279,9 @@ fn verify_holds_a_guest_against_the_ceiling_of_its_tap() {
         document[0]["rate_configured_bits_per_s"], 4_000_000,
         "{document}"
     );
-    let took = document[0]["rate_measured_bits_per_s"].as_u64();
-    assert!(took.is_some_and(|took| took > 0), "{document}");
+    let measured_rate = document[0]["rate_measured_bits_per_s"].as_u64();
+    assert!(
+        measured_rate.is_some_and(|measured_rate| measured_rate > 0),
+        "{document}"
+    );
 }

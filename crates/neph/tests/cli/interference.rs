@@ -6,7 +6,7 @@ use std::fs;
 use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 
-use crate::distant::{Program, of_this_host};
+use crate::agent_sites::{Program, policy_for_this_host};
 use crate::labs::{LabGuard, privileged};
 use crate::neph::TestFolder;
 
@@ -58,11 +58,11 @@ fn plan() -> String {
 }
 
 /// Starts neph at a site, and waits for its word.
-fn start(lab: &LabGuard, site: &str, arguments: &[&str], awaited: &str) -> Program {
+fn start(lab: &LabGuard, site: &str, arguments: &[&str], expected_line: &str) -> Program {
     let mut args = vec!["lab", "run", site, "--lab", &lab.name, "--"];
     args.push(env!("CARGO_BIN_EXE_neph"));
     args.extend(arguments);
-    Program::start(&lab.folder, &args, awaited).0
+    Program::start(&lab.folder, &args, expected_line).0
 }
 
 /// A controller at the first router, and an agent at each site.
@@ -74,7 +74,7 @@ fn start_all(lab: &LabGuard) -> Vec<Program> {
     for site in CIRCUITS.iter().flat_map(|[from, _, to, _]| [*from, *to]) {
         let folder = test_folder.path(site);
         fs::create_dir(&folder).expect("a folder");
-        fs::write(folder.join(POLICY_FILE), of_this_host()).expect("a file");
+        fs::write(folder.join(POLICY_FILE), policy_for_this_host()).expect("a file");
         let invite = ["control", "invite", site, "--control", "control"];
         let invited = test_folder.neph(invite).out;
         let mut args = vec!["agent", "--controller", CONTROLLER, "--folder", site];
@@ -135,8 +135,8 @@ fn what_is_declared_is_not_measured(folder: &TestFolder, printed: &str) {
     fs::write(folder.path("p.toml"), declared + lines).expect("a file");
     let ran = folder.neph(["control", "interference", "p.toml", "--print-plan"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    let only = "a2 -> to b2, with a3 -> to b3";
-    assert!(ran.out.contains(only), "{}", ran.out);
+    let circuits_on_one_link = "a2 -> to b2, with a3 -> to b3";
+    assert!(ran.out.contains(circuits_on_one_link), "{}", ran.out);
     assert!(!ran.out.contains("a1 -> to b1"), "{}", ran.out);
 }
 

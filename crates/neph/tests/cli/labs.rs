@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, begin, eventually, send};
+use crate::neph::{RunOutput, TestFolder, eventually, send_signal, start_and_read_line};
 
-pub(crate) const TWO: &str = "version = 1\n\
+pub(crate) const TWO_SITES: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.80.0.1/24\"\n\
     [[site]]\nname = \"b\"\naddress = \"10.80.0.2/24\"\n\
     [[link]]\nname = \"path\"\na = \"a\"\nb = \"b\"\ndelay = \"2ms\"\n";
@@ -42,10 +42,10 @@ pub(crate) fn topology_folder(topology: &str) -> TestFolder {
 
 #[test]
 fn a_valid_topology_is_accepted_and_an_invalid_one_located() {
-    let ran = topology_folder(TWO).neph(["lab", "check", "two.toml"]);
+    let ran = topology_folder(TWO_SITES).neph(["lab", "check", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
     assert!(ran.err.contains("2 sites, 1 link\n"), "{}", ran.err);
-    let wrong = TWO
+    let wrong = TWO_SITES
         .replace("delay", "dealy")
         .replace("= \"b\"\n[", "= \"c\"\n[");
     for command in ["check", "up", "verify"] {
@@ -54,14 +54,14 @@ fn a_valid_topology_is_accepted_and_an_invalid_one_located() {
         assert!(ran.err.contains("two.toml:12:1"), "{}", ran.err);
         assert!(ran.err.contains("did you mean 'delay'?"), "{}", ran.err);
     }
-    let ran = topology_folder(TWO).neph(["lab", "check", "three.toml"]);
+    let ran = topology_folder(TWO_SITES).neph(["lab", "check", "three.toml"]);
     assert_eq!(ran.status, 2);
     assert!(ran.err.contains("three.toml"), "{}", ran.err);
 }
 
 #[test]
 fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
-    let ran = topology_folder(TWO).neph(["lab", "down", "nonesuch"]);
+    let ran = topology_folder(TWO_SITES).neph(["lab", "down", "nonesuch"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("there is no lab 'nonesuch'"),
@@ -71,10 +71,10 @@ fn a_lab_that_is_not_there_and_a_name_that_cannot_be() {
     let offers = ["no lab is up", "did you mean", "known here: "];
     let is_offered = offers.iter().any(|offer| ran.err.contains(offer));
     assert!(is_offered, "as neph lab status does: {}", ran.err);
-    let ran = topology_folder(TWO).neph(["lab", "up", "two.toml", "--name", "No-Name"]);
+    let ran = topology_folder(TWO_SITES).neph(["lab", "up", "two.toml", "--name", "No-Name"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
     assert!(ran.err.contains("'No-Name'"), "{}", ran.err);
-    assert_eq!(topology_folder(TWO).neph(["lab", "down"]).status, 2);
+    assert_eq!(topology_folder(TWO_SITES).neph(["lab", "down"]).status, 2);
 }
 
 /// Runs neph as nobody, who may do so much with the folder.
@@ -82,19 +82,19 @@ pub(crate) fn without_root<const N: usize>(
     folder: &TestFolder,
     mode: u32,
     arguments: [&str; N],
-) -> Ran {
+) -> RunOutput {
     let mut command = folder.command(arguments);
     if is_root() {
         let open = fs::Permissions::from_mode(mode);
         fs::set_permissions(folder.path(""), open).expect("our own folder");
         command.uid(65534).gid(65534);
     }
-    Ran::from(command.output().expect("neph runs"))
+    RunOutput::from(command.output().expect("neph runs"))
 }
 
 #[test]
 fn lab_up_without_root_is_refused_in_one_sentence() {
-    let folder = topology_folder(TWO);
+    let folder = topology_folder(TWO_SITES);
     // The folder is the user's own; nobody may look into it.
     let ran = without_root(&folder, 0o755, ["lab", "up", "two.toml"]);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
@@ -108,7 +108,7 @@ fn a_site_that_cannot_be_entered_is_reported_with_its_remedy() {
     if !privileged(test) {
         return;
     }
-    let lab = LabGuard::up(TWO, 'e');
+    let lab = LabGuard::up(TWO_SITES, 'e');
     let site = format!("neph-{}-a", lab.name);
     let ping = ["ping", "udp://10.80.0.2", "-c", "1", "--site", &site];
     let ran = without_root(&lab.folder, 0o777, ping);
@@ -118,7 +118,7 @@ fn a_site_that_cannot_be_entered_is_reported_with_its_remedy() {
 
 #[test]
 fn a_plan_with_a_lab_writes_nothing_where_labs_are_not_permitted() {
-    let folder = topology_folder(TWO);
+    let folder = topology_folder(TWO_SITES);
     let plan = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 9\n\
         [[endpoint]]\nname = \"b\"\nurl = \"udp://10.80.0.2:8080\"\n\
         [lab]\ntopology = \"two.toml\"\nprober = \"a\"\n[[lab.reflector]]\nsite = \"b\"\n";
@@ -136,19 +136,19 @@ fn a_lab_comes_up_prints_how_to_enter_and_goes_down_at_ctrl_c() {
     if !privileged(test) {
         return;
     }
-    let folder = topology_folder(TWO);
+    let folder = topology_folder(TWO_SITES);
     let name = format!("cli{}", std::process::id());
     let mut up = folder.command([
         "lab", "up", "two.toml", "--name", &name, "--record", "truth",
     ]);
-    let (mut child, mut err, mut line) = begin(up.stdout(Stdio::piped()));
+    let (mut child, mut err, mut line) = start_and_read_line(up.stdout(Stdio::piped()));
     assert!(line.contains("is up; ctrl-C"), "{line}");
     let listed = folder.neph(["lab", "list", "--format", "json"]);
     let labs: Value = serde_json::from_str(&listed.out).expect("JSON");
     let labs = labs.as_array().expect("a list");
     let own_lab = labs.iter().find(|lab| lab["name"] == name.as_str());
     assert_eq!(own_lab.expect("listed")["owner"], child.id());
-    send("INT", child.id());
+    send_signal("INT", child.id());
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     line.clear();
     err.read_to_string(&mut line).expect("readable");
@@ -159,9 +159,9 @@ fn a_lab_comes_up_prints_how_to_enter_and_goes_down_at_ctrl_c() {
     let command = format!("nsenter --net=/run/netns/neph-{name}-a");
     assert!(out.contains(&command), "{out}");
     assert!(folder.path("truth/path.truth").exists());
-    let left = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-    let left = left.filter(|entry| entry.file_name().to_string_lossy().contains(&name));
-    assert_eq!(left.count(), 0);
+    let remaining = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let remaining = remaining.filter(|entry| entry.file_name().to_string_lossy().contains(&name));
+    assert_eq!(remaining.count(), 0);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     if !privileged(test) {
         return;
     }
-    let folder = topology_folder(TWO);
+    let folder = topology_folder(TWO_SITES);
     // Nobody listens at a itself, so there is always something left to do.
     let plan = "version = 1\nname = \"x\"\ninterval = \"1ms\"\nmessages = 1\ntries = 1\n\n\
                 [[endpoint]]\nname = \"b\"\nurl = \"ws://127.0.0.1:8080/\"\n\n\
@@ -187,7 +187,7 @@ fn a_campaign_goes_on_in_the_lab_it_began_in_whatever_became_of_the_files() {
     assert!(!ran.err.contains("cannot be read"), "{}", ran.err);
     let shown: Value =
         serde_json::from_str(&folder.neph(["show", "--format", "json"]).out).expect("JSON");
-    assert_eq!(shown["topology"], TWO);
+    assert_eq!(shown["topology"], TWO_SITES);
     assert_eq!(shown["experiments"].as_array().map(Vec::len), Some(2));
 }
 
@@ -207,7 +207,7 @@ impl LabGuard {
         Self::up_with(topology, letter, &["--record", "truth", "--every", every])
     }
 
-    fn up_with(topology: &str, letter: char, more: &[&str]) -> Self {
+    fn up_with(topology: &str, letter: char, extra_args: &[&str]) -> Self {
         let name = format!("{letter}{}", std::process::id());
         let lab = Self {
             folder: topology_folder(topology),
@@ -216,21 +216,21 @@ impl LabGuard {
         let args = [
             "lab", "up", "two.toml", "--yes", "--detach", "--name", &lab.name,
         ];
-        let args: Vec<&str> = args.iter().chain(more).copied().collect();
+        let args: Vec<&str> = args.iter().chain(extra_args).copied().collect();
         let ran = lab.folder.neph(args);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert!(ran.err.contains("is up, kept by process"), "{}", ran.err);
         lab
     }
 
-    fn up_repeatedly(&self) -> Ran {
+    fn up_repeatedly(&self) -> RunOutput {
         let args = [
             "lab", "up", "two.toml", "--yes", "--detach", "--name", &self.name,
         ];
         self.folder.neph(args)
     }
 
-    pub(crate) fn at(&self, site: &str, command: &str) -> Ran {
+    pub(crate) fn at(&self, site: &str, command: &str) -> RunOutput {
         let args = [
             "lab", "run", site, "--lab", &self.name, "--", "sh", "-c", command,
         ];
@@ -258,7 +258,7 @@ fn a_lab_in_the_background_can_be_used_and_taken_down() {
         return;
     }
     let service = "[[service]]\nname = \"sleeper\"\nsite = \"b\"\ncommand = [\"sleep\", \"60\"]\n";
-    let lab = LabGuard::up(&format!("{TWO}{service}"), 'k');
+    let lab = LabGuard::up(&format!("{TWO_SITES}{service}"), 'k');
     let output = lab.up_repeatedly();
     assert_eq!(output.status, 0, "{}", output.err);
     assert!(output.err.contains("is up already"), "{}", output.err);
@@ -284,7 +284,7 @@ fn a_lab_in_the_background_can_be_used_and_taken_down() {
     let missing = lab.at("c", "true");
     assert_eq!(missing.status, 2);
     assert!(missing.err.contains("has no site 'c'"), "{}", missing.err);
-    fs::write(lab.folder.path("two.toml"), TWO.replace("2ms", "3ms")).expect("a file");
+    fs::write(lab.folder.path("two.toml"), TWO_SITES.replace("2ms", "3ms")).expect("a file");
     let other = lab.up_repeatedly();
     assert_eq!(other.status, 1, "{}", other.err);
     assert!(other.err.contains("from another topology"), "{}", other.err);
@@ -294,8 +294,8 @@ fn a_lab_in_the_background_can_be_used_and_taken_down() {
     // An init that asks no orphan how it ended leaves a zombie.
     let state = fs::read_to_string(format!("/proc/{keeper}/stat")).unwrap_or_default();
     assert!(state.is_empty() || state.contains(") Z "), "{state}");
-    let gone = lab.folder.neph(["lab", "status", &lab.name]);
-    assert_eq!(gone.status, 1, "{}", gone.err);
+    let status_after_down = lab.folder.neph(["lab", "status", &lab.name]);
+    assert_eq!(status_after_down.status, 1, "{}", status_after_down.err);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_shell_at_a_site_knows_its_lab_and_site() {
     if !privileged("a_shell_at_a_site_knows_its_lab_and_site") {
         return;
     }
-    let lab = LabGuard::up(TWO, 'l');
+    let lab = LabGuard::up(TWO_SITES, 'l');
     let mut child = lab
         .folder
         .command(["lab", "shell", "a", "--lab", &lab.name])
@@ -332,17 +332,17 @@ fn a_crashed_lab_is_replaced_and_a_background_failure_reported() {
     if !privileged(test) {
         return;
     }
-    let lab = LabGuard::up(TWO, 'm');
+    let lab = LabGuard::up(TWO_SITES, 'm');
     let keeper = lab.status()["process"].as_u64().expect("a number");
-    send("KILL", u32::try_from(keeper).expect("a process"));
-    let gone = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
-    eventually("killed", Duration::from_secs(10), gone);
+    send_signal("KILL", u32::try_from(keeper).expect("a process"));
+    let status_after_down = || !std::path::Path::new(&format!("/proc/{keeper}")).exists();
+    eventually("killed", Duration::from_secs(10), status_after_down);
     let output = lab.up_repeatedly();
     assert_eq!(output.status, 0, "{}", output.err);
     assert!(output.err.contains("is left over"), "{}", output.err);
     assert!(output.err.contains("is up, kept by"), "{}", output.err);
     let bad = "[[service]]\nname = \"web\"\nsite = \"b\"\ncommand = [\"no-such-x\"]\n";
-    fs::write(lab.folder.path("bad.toml"), format!("{TWO}{bad}")).expect("a file");
+    fs::write(lab.folder.path("bad.toml"), format!("{TWO_SITES}{bad}")).expect("a file");
     let args = ["lab", "up", "bad.toml", "--yes", "-d", "--name", "m1bad"];
     let ran = lab.folder.neph(args);
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
@@ -352,7 +352,7 @@ fn a_crashed_lab_is_replaced_and_a_background_failure_reported() {
 
 #[test]
 fn a_plan_shows_every_step_and_does_none() {
-    let folder = topology_folder(TWO);
+    let folder = topology_folder(TWO_SITES);
     let ran = folder.neph(["lab", "plan", "two.toml", "--name", "x"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     for line in [

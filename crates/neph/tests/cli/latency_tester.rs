@@ -22,10 +22,10 @@ fn self_signed(test: &str) -> Option<(Server, tempfile::TempDir)> {
     Some((serve(test, port, &mut command)?, folder))
 }
 
-fn settings(port: u16, more: &str) -> String {
+fn settings(port: u16, extra_lines: &str) -> String {
     format!(
         "runs: 1\nruns_step_duration: 1\nendpoints:\n- description: own\n  destination: \
-         \"127.0.0.1:{port}\"\nintervals: [100]\nmsg_sizes: [64]\ntls_enabled: true\n{more}"
+         \"127.0.0.1:{port}\"\nintervals: [100]\nmsg_sizes: [64]\ntls_enabled: true\n{extra_lines}"
     )
 }
 
@@ -109,19 +109,19 @@ fn results(folder: &TestFolder) {
     let raw = folder.path("lt/raw-data");
     fs::create_dir_all(&raw).expect("a folder");
     for run in 1..=RUNS {
-        let begun = 1_611_336_000_000_000_000 + run * 3_600_000_000_000;
+        let run_start = 1_611_336_000_000_000_000 + run * 3_600_000_000_000;
         let path: i64 = if LONGER.contains(&run) { 32 } else { 20 };
         let mut messages = String::from("#client-send-timestamp,server-timestamp,e2e-rtt\n");
         let mut frames =
             String::from("#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst\n");
         for message in 0..40 {
-            let sent = begun + message * 250_000_000;
+            let sent = run_start + message * 250_000_000;
             // 0 to 0.9 ms of jitter.
             let network = path * 1_000_000 + message * 7 % 10 * 100_000;
             let response = network + 3_000_000;
-            let (total, rest) = (response / 1_000_000, response % 1_000_000);
+            let (total, fraction) = (response / 1_000_000, response % 1_000_000);
             let server = sent + network / 2;
-            writeln!(messages, "{sent},{server},{total}.{rest:06}").expect("a string");
+            writeln!(messages, "{sent},{server},{total}.{fraction:06}").expect("a string");
             let acked = sent + 100_000 + network;
             let (second, nanos) = (acked / 1_000_000_000, acked % 1_000_000_000);
             let text = format!("0.{network:09}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Ran, TestFolder, command, eventually};
+use crate::neph::{RunOutput, TestFolder, command, eventually};
 
 const LAB: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.83.0.1/24\"\ncpus = [0]\ncpu_share = \"60%\"\n\
@@ -65,7 +65,7 @@ impl Group {
     }
 
     /// Runs neph in it.
-    fn neph(&self, args: &str) -> Ran {
+    fn neph(&self, args: &str) -> RunOutput {
         let shell = "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"";
         let mut within = process::command("sh");
         within.args(["-c", shell]).arg(&self.0);
@@ -141,11 +141,11 @@ fn prober_and_reflector_have_their_sites_share_of_the_machine() {
     eventually("they have their share", Duration::from_secs(30), || {
         let observed = threads(child.id());
         let has_ended = child.try_wait().expect("our own").is_some();
-        let is_so = wanted
+        let has_limits = wanted
             .iter()
             .all(|(name, at)| observed.get(*name) == Some(at));
-        assert!(is_so || !has_ended, "{observed:?}");
-        is_so
+        assert!(has_limits || !has_ended, "{observed:?}");
+        has_limits
     });
     let status = child.wait().expect("it ends");
     assert!(status.success(), "{status:?}");

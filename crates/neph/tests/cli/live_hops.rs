@@ -1,12 +1,12 @@
 //! `neph hops` with live points: two namespaces and a veth between them, one of them "elsewhere" by
 //! a program called ssh that enters it.
 
-#[path = "live_hops/kept.rs"]
-mod kept;
+#[path = "live_hops/kept_captures.rs"]
+mod kept_captures;
 #[path = "live_hops/outage.rs"]
 mod outage;
-#[path = "live_hops/unwritten.rs"]
-mod unwritten;
+#[path = "live_hops/unwritable_captures.rs"]
+mod unwritable_captures;
 #[path = "live_hops/wire.rs"]
 mod wire;
 
@@ -19,7 +19,9 @@ use serde_json::Value;
 
 pub(crate) use wire::Wire;
 
-use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
+use crate::neph::{
+    RunOutput, TIMEOUT, TestFolder, eventually, run_ip, send_signal, start_and_read_line,
+};
 
 /// `neph hops` with these points and options, where ssh is this script.
 fn hops_command(folder: &TestFolder, ssh: &str, arguments: &[&str]) -> Command {
@@ -44,7 +46,7 @@ exec nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
 
 /// Has begun to record.
 fn start_recording(mut command: Command) -> (Child, BufReader<ChildStderr>) {
-    let (child, printed, line) = begin(command.stdout(Stdio::piped()));
+    let (child, printed, line) = start_and_read_line(command.stdout(Stdio::piped()));
     assert!(line.starts_with("neph hops: recording "), "{line}");
     (child, printed)
 }
@@ -60,9 +62,9 @@ fn interrupt_with(child: Child, printed: BufReader<ChildStderr>, signal: &str) -
 }
 
 /// What came of it, and all that it said since it began.
-fn stop_with_signal(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> Ran {
-    send(signal, child.id());
-    let mut ran = Ran::from(child.wait_with_output().expect("it ends"));
+fn stop_with_signal(child: Child, mut printed: BufReader<ChildStderr>, signal: &str) -> RunOutput {
+    send_signal(signal, child.id());
+    let mut ran = RunOutput::from(child.wait_with_output().expect("it ends"));
     printed.read_to_string(&mut ran.err).expect("text");
     ran
 }
@@ -191,7 +193,7 @@ fn a_failing_ssh_is_reported_with_its_message() {
         ("exit 127", "neither neph nor tcpdump"),
         ("echo Welcome", "no capture"),
     ] {
-        let ran = Ran::from(
+        let ran = RunOutput::from(
             hops_command(&folder, ssh, &[&first, &second])
                 .output()
                 .expect("it runs"),
@@ -222,7 +224,7 @@ fn a_failing_remote_point_is_reported_and_no_capture_is_left() {
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     // The second time no capture of the first is in the way.
     for _ in 0..2 {
-        let ran = Ran::from(
+        let ran = RunOutput::from(
             hops_command(&folder, &ssh, &arguments)
                 .output()
                 .expect("it runs"),
@@ -244,8 +246,8 @@ fn a_point_that_ends_early_ends_the_others() {
     symlink(env!("CARGO_BIN_EXE_neph"), folder.path("bin/neph")).expect("a link");
     let (child, printed) = start_recording(command);
     wire.exchange(5);
-    ip(&format!("-n {} link set far down", wire.names[1]));
-    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    run_ip(&format!("-n {} link set far down", wire.names[1]));
+    let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
     let text: Vec<String> = printed.lines().map_while(Result::ok).collect();
     let text = text.join("\n");
     assert_eq!(ran.status, 1, "{text}");
@@ -269,10 +271,10 @@ sleep 12 | nsenter --net=/run/netns/${2#*@} sh -c \"$3\"";
     let arguments = [first.as_str(), &second, "--proto", "udp"];
     let (child, printed) = start_recording(hops_command(&folder, ssh, &arguments));
     wire.exchange(20);
-    send("INT", child.id());
+    send_signal("INT", child.id());
     let path = folder.path(&format!("neph-hops-{}-0", child.id()));
     let is_empty = |point| fs::metadata(path.join(point)).is_ok_and(|file| file.len() <= HEADER);
-    eventually("both are written", SOON, || {
+    eventually("both are written", TIMEOUT, || {
         !is_empty("here.pcap") && !is_empty("there.pcap")
     });
     let (status, text) = interrupt_with(child, printed, "TERM");

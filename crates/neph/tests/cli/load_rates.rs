@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::guests::{GUEST, has_machines};
-use crate::labs::{TWO, privileged, topology_folder};
+use crate::labs::{TWO_SITES, privileged, topology_folder};
 use crate::neph::TestFolder;
 
 /// What the link carries.
@@ -35,15 +35,21 @@ fn values(csv: &str, scenario: &str, series: &str) -> Vec<f64> {
 
 /// Half of the seconds, and their median, are within 5 %: a machine that others use may keep a link from its
 /// rate for a moment.
-fn assert_rate(seconds: &[f64], right: f64) {
+fn assert_rate(seconds: &[f64], expected_rate: f64) {
     assert!(seconds.len() >= 4, "{seconds:?}");
-    let off = |rate: &f64| (rate / right - 1.0).abs();
+    let relative_error = |rate: &f64| (rate / expected_rate - 1.0).abs();
     let mut sorted = seconds.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    assert!(off(&median) < 0.05, "{median} of {right}: {seconds:?}");
-    let close = seconds.iter().filter(|second| off(second) < 0.05).count();
-    assert!(2 * close > seconds.len(), "{right}: {seconds:?}");
+    assert!(
+        relative_error(&median) < 0.05,
+        "{median} of {expected_rate}: {seconds:?}"
+    );
+    let close = seconds
+        .iter()
+        .filter(|second| relative_error(second) < 0.05)
+        .count();
+    assert!(2 * close > seconds.len(), "{expected_rate}: {seconds:?}");
 }
 
 #[test]
@@ -53,7 +59,7 @@ fn a_load_has_the_rate_of_its_link_each_second_at_both_ends() {
         return;
     }
     let link = "delay = \"2ms\"\nrate = \"20Mbit/s\"\nqueue = \"256KiB\"\n";
-    let folder = topology_folder(&TWO.replace("delay = \"2ms\"\n", link));
+    let folder = topology_folder(&TWO_SITES.replace("delay = \"2ms\"\n", link));
     let flow = "a flow 10.80.0.2:8080 max";
     let stream = format!("a stream 10.80.0.2:8080 {STREAM_MBIT_S}Mbit/s");
     let plan = format!(

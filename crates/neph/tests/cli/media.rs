@@ -7,19 +7,21 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, begin, command, eventually, neph, send};
+use crate::neph::{
+    RunOutput, TestFolder, command, eventually, neph, send_signal, start_and_read_line,
+};
 
 /// A media server in the background on a port of its own; ended with this.
-pub(crate) struct Serving {
+pub(crate) struct MediaServer {
     process: Child,
     pub(crate) address: String,
 }
 
-impl Serving {
+impl MediaServer {
     pub(crate) fn start(options: &[&str]) -> Self {
         let mut serve = command();
         serve.args(["media", "serve", "--listen", "127.0.0.1:0"]);
-        let (process, _, first) = begin(serve.args(options));
+        let (process, _, first) = start_and_read_line(serve.args(options));
         let fields = first.split_whitespace();
         let address = fields.skip_while(|word| *word != "media:").nth(1);
         let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
@@ -27,15 +29,15 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for MediaServer {
     fn drop(&mut self) {
-        send("TERM", self.process.id());
+        send_signal("TERM", self.process.id());
         self.process.wait().expect("it ends");
     }
 }
 
 /// The document of a run that ended well.
-pub(crate) fn document(ran: &Ran) -> Value {
+pub(crate) fn document(ran: &RunOutput) -> Value {
     assert_eq!(ran.status, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
@@ -47,8 +49,8 @@ pub(crate) fn number(value: &Value) -> f64 {
 
 #[test]
 fn streams_are_measured_in_each_format() {
-    let serving = Serving::start(&[]);
-    let args = |rest: &str| format!("media {} -n 2 -w 2s {rest}", serving.address);
+    let server = MediaServer::start(&[]);
+    let args = |rest: &str| format!("media {} -n 2 -w 2s {rest}", server.address);
     let shown = document(&neph(args("--format json").split_whitespace()));
     assert_eq!(shown["schema"], 2);
     let streams = shown["streams"].as_array().expect("a list");
@@ -88,8 +90,8 @@ fn streams_are_measured_in_each_format() {
 
 #[test]
 fn invalid_or_refused_media_requests_are_reported() {
-    let serving = Serving::start(&["--max-streams", "2"]);
-    let address = serving.address.as_str();
+    let server = MediaServer::start(&["--max-streams", "2"]);
+    let address = server.address.as_str();
     let other = format!("rtsp://{address}/other");
     for (target, args, status, why) in [
         (
@@ -128,10 +130,10 @@ fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
     let folder = TestFolder::empty();
     fs::write(folder.path("mine.trace"), "# mine\nfps 50\n2500\n").expect("written");
     let path = folder.path("mine.trace");
-    let serving = Serving::start(&["--trace", &path.to_string_lossy()]);
+    let server = MediaServer::start(&["--trace", &path.to_string_lossy()]);
     let shown = document(&neph([
         "media",
-        &serving.address,
+        &server.address,
         "-w",
         "2s",
         "--format",
@@ -167,9 +169,9 @@ fn a_trace_of_one_s_own_is_sent_and_a_bad_one_is_one_sentence_with_its_line() {
 
 #[test]
 fn ctrl_c_prints_the_result_and_frees_the_media_server() {
-    let serving = Serving::start(&["--max-streams", "1"]);
+    let server = MediaServer::start(&["--max-streams", "1"]);
     let mut client = command();
-    client.args(["media", &serving.address, "-w", "5min"]);
+    client.args(["media", &server.address, "-w", "5min"]);
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut client = client.spawn().expect("neph runs");
     let mut out = client.stdout.take().expect("it is piped");
@@ -180,10 +182,10 @@ fn ctrl_c_prints_the_result_and_frees_the_media_server() {
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
         text.lines().count() >= 2
     });
-    send("INT", client.id());
+    send_signal("INT", client.id());
     out.read_to_string(&mut text).expect("it ends");
     assert_eq!(client.wait().expect("it ends").code(), Some(130));
     assert!(text.contains("\n1 stream: mean "), "{text}");
-    let next = neph(["media", &serving.address, "-w", "1s"]);
+    let next = neph(["media", &server.address, "-w", "1s"]);
     assert_eq!(next.status, 0, "{}", next.err);
 }

@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use neph_sys::process;
 
-use crate::media::{Serving, document, number};
+use crate::media::{MediaServer, document, number};
 use crate::neph::{TestFolder, neph};
 
 /// A test video of 25 frames in a second in H.264, at the port that it prints.
@@ -88,8 +88,8 @@ fn a_server_of_gstreamer_is_measured() {
 
 #[test]
 fn a_client_of_gstreamer_receives_our_streams() {
-    let serving = Serving::start(&[]);
-    let location = format!("location=rtsp://{}/video", serving.address);
+    let server = MediaServer::start(&[]);
+    let location = format!("location=rtsp://{}/video", server.address);
     let mut client = process::command("gst-launch-1.0");
     client.args([
         "-v",

@@ -8,10 +8,10 @@ use std::thread;
 use neph_sys::{clock, process};
 use serde_json::Value;
 
-use crate::labs::{LabGuard, TWO, privileged};
+use crate::labs::{LabGuard, TWO_SITES, privileged};
 use crate::media::{document, number};
-use crate::neph::{Ran, begin, send};
-use crate::star::Star;
+use crate::neph::{RunOutput, send_signal, start_and_read_line};
+use crate::star_topology::Star;
 
 /// The mean of a figure over streams.
 fn mean<'a>(streams: impl Iterator<Item = &'a Value> + Clone, figure: &str) -> f64 {
@@ -47,7 +47,7 @@ fn shared(workers: u32) -> Vec<Value> {
         );
         let mut other = star.neph("s", &format!("{arguments} --format csv"));
         other.stdout(Stdio::null()).stderr(Stdio::null());
-        star.keep(other.spawn().expect("nsenter runs"));
+        star.end_with_star(other.spawn().expect("nsenter runs"));
     }
     let start = jiff::Timestamp::from_second(clock::wall().0 / 1_000_000_000 + 6);
     let start = start.expect("a time of this century");
@@ -61,7 +61,7 @@ fn shared(workers: u32) -> Vec<Value> {
         client.spawn().expect("nsenter runs")
     });
     let streams = clients.map(|client: Child| {
-        let ran = Ran::from(client.wait_with_output().expect("it ends"));
+        let ran = RunOutput::from(client.wait_with_output().expect("it ends"));
         document(&ran)["streams"]
             .as_array()
             .expect("a list")
@@ -147,7 +147,7 @@ fn tshark(path: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&ran.stdout).into_owned()
 }
 
-fn by_tshark(path: &str) -> Vec<TsharkCounts> {
+fn count_with_tshark(path: &str) -> Vec<TsharkCounts> {
     with_static_payload_type(path);
     let text = tshark(path, &["-q", "-z", "rtp,streams"]);
     let lines = text.lines().filter(|line| line.contains("0x"));
@@ -245,7 +245,7 @@ fn loss_and_jitter_are_those_of_the_link_and_those_that_tshark_counts() {
         star.start(star.at("a", &dump), "listening on");
     }
     let arguments = format!("media {} -n 4 -w 20s --format json", Star::SERVER);
-    let ran = Ran::from(star.neph("a", &arguments).output().expect("nsenter runs"));
+    let ran = RunOutput::from(star.neph("a", &arguments).output().expect("nsenter runs"));
     let shown = document(&ran);
     let streams = shown["streams"].as_array().expect("a list");
     // Of about 7300 packets 2 % are 146, with a standard deviation of 12.
@@ -258,45 +258,54 @@ fn loss_and_jitter_are_those_of_the_link_and_those_that_tshark_counts() {
         println!("SKIP {test}: tshark and tcpdump are not installed");
         return;
     }
-    star.end_last();
+    star.end_last_process();
     agrees_with_tshark(streams, &path);
 }
 
 fn agrees_with_tshark(streams: &[Value], path: &str) {
-    let theirs = by_tshark(path);
-    assert_eq!(theirs.len(), streams.len(), "{theirs:?}");
-    let their = |of: fn(&TsharkCounts) -> f64| theirs.iter().map(of).sum::<f64>();
-    let (their_packets, their_lost) = (
-        their(|tshark_counts| tshark_counts.packets),
-        their(|tshark_counts| tshark_counts.lost) + lost_before_first(path),
+    let tshark_counts = count_with_tshark(path);
+    assert_eq!(tshark_counts.len(), streams.len(), "{tshark_counts:?}");
+    let tshark_sum = |of: fn(&TsharkCounts) -> f64| tshark_counts.iter().map(of).sum::<f64>();
+    let (tshark_packets, tshark_lost) = (
+        tshark_sum(|counts| counts.packets),
+        tshark_sum(|counts| counts.lost) + lost_before_first(path),
     );
     let (packets, lost) = (sum(streams, "packets"), sum(streams, "lost"));
     // They also count what came in the moment until the streams were ended: a fifth of a second.
-    let more = their_packets - packets;
-    assert!((0.0..=200.0).contains(&more), "{their_packets} {packets}");
-    let (share, their_share) = (
-        lost / (lost + packets),
-        their_lost / (their_lost + their_packets),
+    let extra_packets = tshark_packets - packets;
+    assert!(
+        (0.0..=200.0).contains(&extra_packets),
+        "{tshark_packets} {packets}"
     );
-    assert!((share - their_share).abs() < 0.001, "{share} {their_share}");
-    assert!(their_lost >= lost, "{lost} {their_lost}");
+    let (share, tshark_share) = (
+        lost / (lost + packets),
+        tshark_lost / (tshark_lost + tshark_packets),
+    );
+    assert!(
+        (share - tshark_share).abs() < 0.001,
+        "{share} {tshark_share}"
+    );
+    assert!(tshark_lost >= lost, "{lost} {tshark_lost}");
     // Of the mean tshark leaves out packets with a marker, of the maximum nothing that matters.
     let sorted = |values: Vec<f64>| {
         let mut values = values;
         values.sort_by(f64::total_cmp);
         values
     };
-    let ours = streams.iter();
-    let ours = ours.map(|our| number(&our["jitter_max_ns"]) / 1e6);
-    let ours = sorted(ours.collect());
+    let stream_jitters = streams.iter();
+    let stream_jitters = stream_jitters.map(|stream| number(&stream["jitter_max_ns"]) / 1e6);
+    let stream_jitters = sorted(stream_jitters.collect());
     let jitters = sorted(
-        theirs
+        tshark_counts
             .iter()
-            .map(|tshark_counts| tshark_counts.jitter_max_ms)
+            .map(|counts| counts.jitter_max_ms)
             .collect(),
     );
-    for (ours, theirs) in ours.iter().zip(&jitters) {
-        assert!((ours / theirs - 1.0).abs() < 0.05, "{ours} {theirs} ms");
+    for (neph_jitter, tshark_jitter) in stream_jitters.iter().zip(&jitters) {
+        assert!(
+            (neph_jitter / tshark_jitter - 1.0).abs() < 0.05,
+            "{neph_jitter} {tshark_jitter} ms"
+        );
     }
 }
 
@@ -306,7 +315,7 @@ fn delay_variation_that_a_link_makes_is_network_jitter() {
         return;
     }
     // Of two delays that are even within 2 ms either way the difference is 4/3 ms in the mean.
-    let topology = TWO.replace(
+    let topology = TWO_SITES.replace(
         "delay = \"2ms\"",
         "delay = \"20ms\"\njitter = \"uniform 2ms\"",
     );
@@ -319,12 +328,12 @@ fn delay_variation_that_a_link_makes_is_network_jitter() {
     serve
         .args([&program, "media", "serve", "--trace"])
         .arg(lab.folder.path("even.trace"));
-    let (mut server, _, first) = begin(&mut serve);
+    let (mut server, _, first) = start_and_read_line(&mut serve);
     let ran = lab.at(
         "a",
         &format!("{program} media 10.80.0.2 -w 20s --format json"),
     );
-    send("TERM", server.id());
+    send_signal("TERM", server.id());
     server.wait().expect("it ends");
     assert!(first.contains("serves a video"), "{first}");
     let entry = &document(&ran)["streams"][0];

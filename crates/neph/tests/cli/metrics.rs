@@ -13,37 +13,37 @@ use neph_probe::Reflector;
 use neph_sys::clock;
 use serde_json::Value;
 
-use crate::distant::{Program, of_this_host};
+use crate::agent_sites::{Program, policy_for_this_host};
 use crate::labs::privileged;
-use crate::neph::{SOON, TestFolder, begin, eventually, send};
+use crate::neph::{TIMEOUT, TestFolder, eventually, send_signal, start_and_read_line};
 use crate::pings::reflector;
-use crate::privileges::{NICE, RAW, have};
+use crate::privileges::{NICE, RAW, assert_capabilities};
 use crate::servers::free_port;
 
 /// The last one may not trace routes: what it is ordered of these it refuses.
 const SITES: [&str; 2] = ["ams", "lju"];
 
 /// Asks with GET; the body of an answer with status 200.
-pub(crate) fn get(port: u16, path: &str) -> Option<String> {
+pub(crate) fn http_get(port: u16, path: &str) -> Option<String> {
     let mut peer = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = format!("GET {path} HTTP/1.0\r\nHost: x\r\n\r\n");
     peer.write_all(request.as_bytes()).ok()?;
     let mut answer = String::new();
     peer.read_to_string(&mut answer).ok()?;
     let (head, body) = answer.split_once("\r\n\r\n")?;
-    let is_good = head.split(' ').nth(1) == Some("200");
-    is_good.then(|| body.to_owned())
+    let is_success = head.split(' ').nth(1) == Some("200");
+    is_success.then(|| body.to_owned())
 }
 
 /// A program that runs, and what it printed until it had printed what was awaited.
-pub(crate) fn started(command: &mut Command, awaited: &str) -> (Program, Vec<String>) {
-    let (child, printed, first) = begin(command);
+pub(crate) fn start_until(command: &mut Command, expected_text: &str) -> (Program, Vec<String>) {
+    let (child, printed, first) = start_and_read_line(command);
     let mut lines = printed.lines();
     let mut entries = vec![first.trim_end().to_owned()];
-    while !entries.iter().any(|line| line.contains(awaited)) {
+    while !entries.iter().any(|line| line.contains(expected_text)) {
         let next = lines
             .next()
-            .unwrap_or_else(|| panic!("{awaited}: {entries:?}"));
+            .unwrap_or_else(|| panic!("{expected_text}: {entries:?}"));
         entries.push(next.expect("readable"));
     }
     // Whatever else it prints must not stop it.
@@ -53,9 +53,9 @@ pub(crate) fn started(command: &mut Command, awaited: &str) -> (Program, Vec<Str
 
 /// The port in the line that has this before an address.
 pub(crate) fn port_after(lines: &[String], before: &str) -> u16 {
-    let rest = lines.iter().find_map(|line| line.split(before).nth(1));
-    let rest = rest.unwrap_or_else(|| panic!("{before}: {lines:?}"));
-    let address = rest.split([',', '/']).next().expect("an address");
+    let address_text = lines.iter().find_map(|line| line.split(before).nth(1));
+    let address_text = address_text.unwrap_or_else(|| panic!("{before}: {lines:?}"));
+    let address = address_text.split([',', '/']).next().expect("an address");
     let port = address.rsplit(':').next().expect("a port");
     port.parse().expect("a number")
 }
@@ -63,7 +63,7 @@ pub(crate) fn port_after(lines: &[String], before: &str) -> u16 {
 const METRICS: &str = "metrics at http://";
 
 /// A controller and two agents with `--prometheus`, and what their plan measures.
-pub(crate) struct Watched {
+pub(crate) struct MonitoredSites {
     pub(crate) folder: TestFolder,
     /// Where metrics are, by who has them.
     pub(crate) ports: BTreeMap<&'static str, u16>,
@@ -72,7 +72,7 @@ pub(crate) struct Watched {
     _reflector: Reflector,
 }
 
-impl Watched {
+impl MonitoredSites {
     pub(crate) fn new() -> Self {
         let folder = TestFolder::empty();
         let reflector = reflector();
@@ -86,7 +86,7 @@ impl Watched {
             "127.0.0.1:0",
         ];
         let mut command = folder.command(serve);
-        let (control, lines) = started(command.args(["--prometheus", "0"]), METRICS);
+        let (control, lines) = start_until(command.args(["--prometheus", "0"]), METRICS);
         let controller = format!("wss://127.0.0.1:{}", port_after(&lines, "listening at "));
         let mut watched = Self {
             folder,
@@ -104,7 +104,7 @@ impl Watched {
     fn start_agent(&mut self, site: &'static str, controller: &str) {
         let folder = format!("agent-{site}");
         fs::create_dir(self.folder.path(&folder)).expect("writable");
-        let mut policy = of_this_host();
+        let mut policy = policy_for_this_host();
         if site == SITES[1] {
             policy = policy.replace("\"traceroute\", ", "");
         }
@@ -114,7 +114,7 @@ impl Watched {
         let arguments = ["agent", "--controller", controller, "--folder", &folder];
         let mut command = self.folder.command(arguments);
         command.args(["--invite", invitation.trim(), "--prometheus", "0"]);
-        let (agent, lines) = started(&mut command, "connected to");
+        let (agent, lines) = start_until(&mut command, "connected to");
         self.ports.insert(site, port_after(&lines, METRICS));
         self.agents.insert(site, agent);
     }
@@ -122,17 +122,17 @@ impl Watched {
     pub(crate) fn run(&mut self) -> Program {
         let mut command = self.folder.command(["run", "p.toml", "--prometheus", "0"]);
         command.args(["--control", "control", "-q", "--no-report"]);
-        let (run, lines) = started(command.stdout(Stdio::null()), METRICS);
+        let (run, lines) = start_until(command.stdout(Stdio::null()), METRICS);
         self.ports.insert("run", port_after(&lines, METRICS));
         run
     }
 
     /// Waits until the page has a line that begins with each of these.
-    fn shows(&self, whose: &str, awaited: &[&str]) -> String {
+    fn wait_for_metrics(&self, whose: &str, expected_text: &[&str]) -> String {
         let mut page = String::new();
-        for begin in awaited {
-            eventually(&format!("{whose}: {begin}"), SOON, || {
-                page = get(self.ports[whose], "/metrics").unwrap_or_default();
+        for begin in expected_text {
+            eventually(&format!("{whose}: {begin}"), TIMEOUT, || {
+                page = http_get(self.ports[whose], "/metrics").unwrap_or_default();
                 page.lines().any(|line| line.starts_with(begin))
             });
         }
@@ -149,12 +149,12 @@ fn value<T: FromStr + Default>(page: &str, metric: &str) -> T {
 
 /// What both agents measure: a route that the second one refuses, and an alarm that is always raised.
 fn plan(port: u16) -> String {
-    let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
+    let sources = SITES.map(|site| format!("\"at {site}\"")).join(", ");
     let sites = SITES.map(|site| format!("[[site]]\nname = \"at {site}\"\nagent = \"{site}\"\n"));
     format!(
         "version = 1\nname = \"p\"\ninterval = \"10ms\"\nmessages = 60\nblocks = 60\n\
          alarm = \"round_trip > 1us p50\"\n{}[[endpoint]]\nname = \"here\"\n\
-         url = \"ws://127.0.0.1:{port}\"\nfrom = [{froms}]\n[companion]\nenabled = false\n\
+         url = \"ws://127.0.0.1:{port}\"\nfrom = [{sources}]\n[companion]\nenabled = false\n\
          [traceroute]\n",
         sites.concat()
     )
@@ -162,9 +162,9 @@ fn plan(port: u16) -> String {
 
 #[test]
 fn a_controller_its_agents_and_a_campaign_serve_metrics() {
-    let mut watched = Watched::new();
+    let mut watched = MonitoredSites::new();
     let run = watched.run();
-    let page = watched.shows(
+    let page = watched.wait_for_metrics(
         "control",
         &[
             "neph_control_agents_enrolled 2",
@@ -176,7 +176,7 @@ fn a_controller_its_agents_and_a_campaign_serve_metrics() {
         ],
     );
     assert!(!page.contains("flow"), "{page}");
-    watched.shows(
+    watched.wait_for_metrics(
         "ams",
         &[
             "neph_agent_orders_running{agent=\"ams\"} 1",
@@ -187,13 +187,13 @@ fn a_controller_its_agents_and_a_campaign_serve_metrics() {
             "neph_agent_clock_bound_seconds{agent=\"ams\"} 0.",
         ],
     );
-    watched.shows(
+    watched.wait_for_metrics(
         "lju",
         &["neph_agent_refusals_total{agent=\"lju\",reason=\"kind\"} "],
     );
     let labels = "site=\"at ams\",endpoint=\"here\",kind=\"ws\"";
     let times = format!("neph_run_response_time_seconds_count{{{labels}}}");
-    let page = watched.shows(
+    let page = watched.wait_for_metrics(
         "run",
         &[
             &times,
@@ -213,14 +213,14 @@ fn a_controller_its_agents_and_a_campaign_serve_metrics() {
         "{page}"
     );
     drop(run);
-    watched.shows("control", &["neph_control_campaign_attached 0"]);
+    watched.wait_for_metrics("control", &["neph_control_campaign_attached 0"]);
 }
 
 #[test]
 fn an_agent_that_is_gone_stays_in_the_controllers_metrics_and_its_silence_grows() {
-    let mut watched = Watched::new();
+    let mut watched = MonitoredSites::new();
     watched.agents.remove("lju").expect("it runs").kill();
-    let page = watched.shows(
+    let page = watched.wait_for_metrics(
         "control",
         &["neph_control_agent_connected{agent=\"lju\"} 0"],
     );
@@ -229,13 +229,13 @@ fn an_agent_that_is_gone_stays_in_the_controllers_metrics_and_its_silence_grows(
         "{page}"
     );
     let silence = || -> f64 {
-        let page = get(watched.ports["control"], "/metrics").unwrap_or_default();
+        let page = http_get(watched.ports["control"], "/metrics").unwrap_or_default();
         value(&page, "neph_control_agent_silence_seconds{agent=\"lju\"}")
     };
     let first = silence();
-    eventually("its silence grows", SOON, || silence() > first + 1.0);
+    eventually("its silence grows", TIMEOUT, || silence() > first + 1.0);
     watched.control.take().expect("it runs").kill();
-    watched.shows("ams", &["neph_agent_connected{agent=\"ams\"} 0"]);
+    watched.wait_for_metrics("ams", &["neph_agent_connected{agent=\"ams\"} 0"]);
 }
 
 #[test]
@@ -243,15 +243,15 @@ fn an_agent_with_metrics_keeps_only_its_usual_privileges() {
     if !privileged("an_agent_with_metrics_keeps_only_its_usual_privileges") {
         return;
     }
-    let watched = Watched::new();
+    let watched = MonitoredSites::new();
     // The policy has fleets: see the table of privileges.
     let kept_count = RAW | NICE | crate::privileges::ADMIN | crate::privileges::BPF;
-    have(
+    assert_capabilities(
         watched.agents["ams"].0.id(),
         kept_count,
         "agent --prometheus",
     );
-    watched.shows("ams", &["neph_agent_connected{agent=\"ams\"} 1"]);
+    watched.wait_for_metrics("ams", &["neph_agent_connected{agent=\"ams\"} 1"]);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn invalid_metrics_exports_are_refused() {
         "--listen",
         "127.0.0.1:0",
     ];
-    for (more, status, part) in [
+    for (extra_args, status, part) in [
         (
             ["--prometheus", &at],
             1,
@@ -276,7 +276,7 @@ fn invalid_metrics_exports_are_refused() {
         (["--prometheus", "x"], 2, "ADDRESS:PORT"),
         (["--otlp", "x:4318"], 2, "http://"),
     ] {
-        let ran = folder.neph(serve.into_iter().chain(more));
+        let ran = folder.neph(serve.into_iter().chain(extra_args));
         assert_eq!((ran.status, ran.out.as_str()), (status, ""), "{}", ran.err);
         assert!(ran.err.contains(part), "{}", ran.err);
     }
@@ -325,7 +325,7 @@ fn a_receiver_of_otlp_gets_the_metrics_at_the_end_too() {
         &url,
     ];
     let (mut control, _) = Program::start(&folder, &arguments, "listening at");
-    send("TERM", control.0.id());
+    send_signal("TERM", control.0.id());
     let (first, kind, request) = receive(&listener);
     assert_eq!(first, "POST /v1/metrics HTTP/1.1");
     assert_eq!(kind, "application/json");
@@ -368,16 +368,16 @@ fn a_receiver_of_otlp_that_is_away_is_reported_and_changes_nothing() {
         "--otlp",
         &url,
     ]);
-    let (child, printed, _) = begin(&mut command);
-    send("TERM", child.id());
+    let (child, printed, _) = start_and_read_line(&mut command);
+    send_signal("TERM", child.id());
     let printed: Vec<String> = printed
         .lines()
         .map(|line| line.expect("readable"))
         .collect();
     let ran = child.wait_with_output().expect("it ends");
     assert!(ran.status.success(), "{printed:?}");
-    let away = printed
+    let unreachable_line = printed
         .iter()
         .filter(|line| line.contains("push metrics to"));
-    assert_eq!(away.count(), 1, "{printed:?}");
+    assert_eq!(unreachable_line.count(), 1, "{printed:?}");
 }

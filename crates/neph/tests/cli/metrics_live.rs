@@ -13,11 +13,11 @@ use neph_sys::clock;
 use neph_sys::deadline::wait_until;
 use neph_sys::process;
 
+use crate::agent_sites::Program;
 use crate::dashboard::query_dashboard;
-use crate::distant::Program;
 use crate::live_hops::Wire;
-use crate::metrics::{get, port_after, started};
-use crate::neph::{SOON, TestFolder, eventually};
+use crate::metrics::{http_get, port_after, start_until};
+use crate::neph::{TIMEOUT, TestFolder, eventually};
 use crate::pings::reflector;
 use crate::servers::{free_port, serve};
 
@@ -45,7 +45,7 @@ impl LivePrograms {
     fn start(&mut self, command: &'static str, arguments: &[&str]) {
         let mut neph = self.folder.command([command]);
         neph.args(arguments).args(["--prometheus", "0"]);
-        let (program, lines) = started(neph.stdout(Stdio::null()), "http://127.0.0.1:");
+        let (program, lines) = start_until(neph.stdout(Stdio::null()), "http://127.0.0.1:");
         self.ports.insert(command, port_after(&lines, "http://"));
         self.programs.push(program);
     }
@@ -74,25 +74,25 @@ impl LivePrograms {
             "hops",
             &[&near, &far, "--alarm", "segment > 1ns p50 for 1s"],
         );
-        let over = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&over);
+        let stopped = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&stopped);
         let sockets = wire.sockets();
-        let going = thread::spawn(move || {
+        let request_thread = thread::spawn(move || {
             while !flag.load(Ordering::Relaxed) {
                 sockets.exchange(20);
                 clock::nap(Duration::from_millis(2));
             }
             wire
         });
-        self.traffic = Some((over, going));
+        self.traffic = Some((stopped, request_thread));
         true
     }
 
     /// Waits until the page has a line that begins so; the page.
     fn shows(&self, command: &str, begins: &str) -> String {
         let mut page = String::new();
-        eventually(&format!("{command}: {begins}"), SOON, || {
-            page = get(self.ports[command], "/metrics").unwrap_or_default();
+        eventually(&format!("{command}: {begins}"), TIMEOUT, || {
+            page = http_get(self.ports[command], "/metrics").unwrap_or_default();
             page.lines().any(|line| line.starts_with(begins))
         });
         page
@@ -102,9 +102,9 @@ impl LivePrograms {
 impl Drop for LivePrograms {
     fn drop(&mut self) {
         self.programs.clear();
-        if let Some((over, going)) = self.traffic.take() {
-            over.store(true, Ordering::Relaxed);
-            drop(going.join());
+        if let Some((stopped, request_thread)) = self.traffic.take() {
+            stopped.store(true, Ordering::Relaxed);
+            drop(request_thread.join());
         }
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
-use crate::pings::few;
+use crate::pings::ping_three_times;
 
 /// Answers CONNECT with this code, and every PINGREQ; its port.
 fn broker(code: u8) -> u16 {
@@ -30,7 +30,7 @@ fn broker(code: u8) -> u16 {
 fn pings_are_measured_and_a_password_is_never_printed() {
     let target = format!("mqtt://me:secret@127.0.0.1:{}", broker(0));
     for format in ["text", "json", "csv"] {
-        let ran = few(&target, &["--format", format]);
+        let ran = ping_three_times(&target, &["--format", format]);
         assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
         let pair = ran.out + &ran.err;
         assert!(!pair.contains("secret"), "{pair}");
@@ -43,7 +43,7 @@ fn pings_are_measured_and_a_password_is_never_printed() {
 
 #[test]
 fn a_refused_mqtt_connection_is_reported_with_its_code() {
-    let ran = few(&format!("mqtt://127.0.0.1:{}", broker(4)), &[]);
+    let ran = ping_three_times(&format!("mqtt://127.0.0.1:{}", broker(4)), &[]);
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
     let expected = "3 x MQTT CONNACK code 4 (bad user name or password)";
     assert!(ran.out.contains(expected), "{}", ran.out);
@@ -53,7 +53,7 @@ fn a_refused_mqtt_connection_is_reported_with_its_code() {
         "{}",
         ran.err
     );
-    let ran = few("mqtt://127.0.0.1/topic", &[]);
+    let ran = ping_three_times("mqtt://127.0.0.1/topic", &[]);
     assert_eq!(ran.status, 2);
     assert!(
         ran.err.contains("mqtt has no paths; drop '/topic'"),

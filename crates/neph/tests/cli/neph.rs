@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 /// What a run of neph left.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunOutput {
     pub(crate) status: i32,
     pub(crate) out: String,
     pub(crate) err: String,
 }
 
-impl From<Output> for Ran {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             status: output.status.code().expect("it was not killed"),
@@ -38,12 +38,12 @@ pub(crate) fn command() -> Command {
 }
 
 /// Runs it to its end.
-pub(crate) fn neph<'a>(args: impl IntoIterator<Item = &'a str>) -> Ran {
+pub(crate) fn neph<'a>(args: impl IntoIterator<Item = &'a str>) -> RunOutput {
     command().args(args).output().expect("neph runs").into()
 }
 
 /// Sends a signal, as ctrl-C and `kill` do.
-pub(crate) fn send(signal: &str, pid: u32) {
+pub(crate) fn send_signal(signal: &str, pid: u32) {
     let sent = process::command("kill")
         .args(["-s", signal, &pid.to_string()])
         .status();
@@ -52,7 +52,9 @@ pub(crate) fn send(signal: &str, pid: u32) {
 
 /// Starts a program of which neph is the last part, and waits for the first line of its messages;
 /// what comes after can be read on.
-pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, String) {
+pub(crate) fn start_and_read_line(
+    command: &mut Command,
+) -> (Child, BufReader<ChildStderr>, String) {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("neph runs");
     let mut printed = BufReader::new(child.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -61,11 +63,11 @@ pub(crate) fn begin(command: &mut Command) -> (Child, BufReader<ChildStderr>, St
 }
 
 /// How long what needs a moment may take.
-pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Waits until something is so, and fails where it does not become so in time.
-pub(crate) fn eventually(message: &str, within: Duration, is_so: impl FnMut() -> bool) {
-    assert!(wait_until(within, is_so), "{message}");
+pub(crate) fn eventually(message: &str, within: Duration, condition: impl FnMut() -> bool) {
+    assert!(wait_until(within, condition), "{message}");
 }
 
 /// A folder that goes away, with a workspace in it.
@@ -81,7 +83,7 @@ impl TestFolder {
     }
 
     /// With a campaign of two experiments, imported: no network is needed to have one.
-    pub(crate) fn measured() -> Self {
+    pub(crate) fn with_campaign() -> Self {
         let folder = Self::empty();
         let old = folder.path("raw-data");
         fs::create_dir(&old).expect("a folder");
@@ -89,7 +91,11 @@ impl TestFolder {
             (64, 1_600_000_000_000_000_000_i64),
             (10_240, 1_600_000_600_000_000_000),
         ] {
-            fs::write(old.join(format!("1-metro.i100.x{size}.csv")), raw(start)).expect("a file");
+            fs::write(
+                old.join(format!("1-metro.i100.x{size}.csv")),
+                latency_tester_csv(start),
+            )
+            .expect("a file");
         }
         let ran = folder.neph(["import", &old.display().to_string()]);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -110,7 +116,7 @@ impl TestFolder {
     }
 
     /// Runs neph with this workspace, in this folder.
-    pub(crate) fn neph<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ran {
+    pub(crate) fn neph<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> RunOutput {
         self.command(args).output().expect("neph runs").into()
     }
 
@@ -146,19 +152,19 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Forty messages of the Latency Tester, 100 ms apart, round trips from 40.0 to 43.9 ms.
-pub(crate) fn raw(start: i64) -> String {
+pub(crate) fn latency_tester_csv(start: i64) -> String {
     let mut text = "#client-send-timestamp,server-timestamp,e2e-rtt\n".to_owned();
     for n in 0..40 {
         let sent = start + n * 100_000_000;
         let tenths = 400 + n;
-        let (ms, rest) = (tenths / 10, tenths % 10);
-        text.push_str(&format!("{sent},{},{ms}.{rest}00000\n", sent + 20_000_000));
+        let (ms, tenth) = (tenths / 10, tenths % 10);
+        text.push_str(&format!("{sent},{},{ms}.{tenth}00000\n", sent + 20_000_000));
     }
     text
 }
 
 /// What the `ip` program does of these words, for tests that need root.
-pub(crate) fn ip(line: &str) {
+pub(crate) fn run_ip(line: &str) {
     let done = process::command("ip").args(line.split(' ')).status();
     assert!(done.expect("the ip program").success(), "ip {line}");
 }

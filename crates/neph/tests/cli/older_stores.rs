@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 
 /// Campaigns of the store, and the names of the files that say what the older program said of them.
 const CAMPAIGNS: [(&str, &str); 4] = [
@@ -26,7 +26,7 @@ fn fixtures() -> PathBuf {
 }
 
 /// The store of that month, in a place of its own.
-fn unpacked(month: &str) -> TestFolder {
+fn unpack_store(month: &str) -> TestFolder {
     let folder = TestFolder::empty();
     let archive = fixtures().join(format!("{month}.tar.gz"));
     let unpacked = process::command("tar")
@@ -39,7 +39,7 @@ fn unpacked(month: &str) -> TestFolder {
     folder
 }
 
-fn printed(month: &str, file: &str) -> String {
+fn expected_output(month: &str, file: &str) -> String {
     let path = fixtures().join(month).join(file);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -48,7 +48,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn done(ran: Ran) -> String {
+fn successful_output(ran: RunOutput) -> String {
     assert_eq!(ran.status, 0, "{}", ran.err);
     ran.out
 }
@@ -56,22 +56,26 @@ fn done(ran: Ran) -> String {
 #[test]
 fn a_store_of_november_2026_has_unchanged_output() {
     let month = "2026-11";
-    let folder = unpacked(month);
-    let listed = done(folder.neph(["list", "--workspace", "store", "--format", "json"]));
-    assert_eq!(json(&listed), json(&printed(month, "list.json")));
+    let folder = unpack_store(month);
+    let listed =
+        successful_output(folder.neph(["list", "--workspace", "store", "--format", "json"]));
+    assert_eq!(json(&listed), json(&expected_output(month, "list.json")));
     for (campaign, file) in CAMPAIGNS {
         let shown = ["show", campaign, "--workspace", "store", "--format", "json"];
-        let shown = done(folder.neph(shown));
+        let shown = successful_output(folder.neph(shown));
         let mut shown = json(&shown);
         // The version of the keys came later.
         shown.as_object_mut().expect("an object").remove("schema");
-        assert_eq!(shown, json(&printed(month, &format!("{file}.json"))));
+        assert_eq!(
+            shown,
+            json(&expected_output(month, &format!("{file}.json")))
+        );
         let report = ["report", campaign, "--workspace", "store", "-o", file];
-        let report = done(folder.neph(report));
+        let report = successful_output(folder.neph(report));
         let (report, _path) = report.rsplit_once("report: ").expect("where it is");
         assert_eq!(
             report.trim_end(),
-            printed(month, &format!("{file}.txt")).trim_end()
+            expected_output(month, &format!("{file}.txt")).trim_end()
         );
     }
 }

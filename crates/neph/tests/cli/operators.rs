@@ -8,8 +8,10 @@ use std::process::Stdio;
 use neph_agent::policy::POLICY_FILE;
 use serde_json::Value;
 
-use crate::distant::{BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, of_this_host};
-use crate::neph::{Ran, SOON, TestFolder, eventually};
+use crate::agent_sites::{
+    BLOCKS, MESSAGES, Program, SITES, Sites, has_no_orders, policy_for_this_host,
+};
+use crate::neph::{RunOutput, TIMEOUT, TestFolder, eventually};
 
 /// A controller with agents, and an operator in another folder.
 struct OperatorSetup {
@@ -78,7 +80,7 @@ impl OperatorSetup {
         args
     }
 
-    fn neph(&self, first: &[&str]) -> Ran {
+    fn neph(&self, first: &[&str]) -> RunOutput {
         self.folder.neph(self.command_args(first))
     }
 
@@ -111,7 +113,7 @@ impl OperatorSetup {
         }
         assert_eq!(complete.len(), BLOCKS * SITES.len(), "{experiments:?}");
         assert!(complete.values().all(|times| *times == 1), "{complete:?}");
-        eventually("agents know that it is stored", SOON, || {
+        eventually("agents know that it is stored", TIMEOUT, || {
             has_no_orders(&self.folder)
         });
         assert!(!self.sites.folder.workspace().exists());
@@ -119,7 +121,7 @@ impl OperatorSetup {
 }
 
 /// Whether the last sentence says why.
-fn is_refused(ran: &Ran, part: &str) {
+fn is_refused(ran: &RunOutput, part: &str) {
     let last = ran.err.trim().lines().last();
     assert!(
         ran.status == 2 && last.is_some_and(|line| line.contains(part)),
@@ -202,7 +204,7 @@ fn an_agent_is_no_operator_and_an_operator_no_agent() {
     is_refused(&world.folder.neph(runs), "give one of them");
 
     let folder = world.folder.path(".neph-operator").join(POLICY_FILE);
-    fs::write(folder, of_this_host()).expect("writable");
+    fs::write(folder, policy_for_this_host()).expect("writable");
     let args = [
         "agent",
         "--controller",
@@ -235,14 +237,14 @@ fn an_agent_is_no_operator_and_an_operator_no_agent() {
 fn a_campaign_of_an_operator_survives_a_kill_of_the_controller_and_a_revocation_ends_it() {
     let mut world = OperatorSetup::new();
     let mut run = world.start(&["run", "p.toml"]);
-    world.sites.measures("ams");
+    world.sites.wait_until_measuring("ams");
     world.sites.controller.take().expect("it runs").kill();
     world.sites.start_controller();
     assert!(run.0.wait().expect("it ends").success());
     world.is_whole();
 
     let mut run = world.start(&["run", "p.toml"]);
-    world.sites.measures("lju");
+    world.sites.wait_until_measuring("lju");
     world.revoke();
     let ended = run.0.wait().expect("it ends").code();
     assert_eq!(ended, Some(1), "it is cut off");

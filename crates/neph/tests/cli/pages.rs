@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::edges::COMMANDS;
+use crate::broken_outputs::COMMANDS;
 use crate::neph::command;
 
 const MARK: &str = "<!-- help: ";
@@ -36,13 +36,15 @@ fn with_help(page: &str) -> String {
     let mut parts = page.split_inclusive(MARK);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let (name, rest) = part.split_once(" -->\n").expect("a mark ends its line");
+        let (name, text_after_mark) = part.split_once(" -->\n").expect("a mark ends its line");
         text.push_str(&format!("{name} -->\n{OPEN}{}{CLOSE}", help(name)));
-        let rest = match rest.strip_prefix(OPEN) {
-            Some(old) => old.split_once(CLOSE).map_or("", |(_, rest)| rest),
-            None => rest,
+        let text_after_mark = match text_after_mark.strip_prefix(OPEN) {
+            Some(old) => old
+                .split_once(CLOSE)
+                .map_or("", |(_, text_after_mark)| text_after_mark),
+            None => text_after_mark,
         };
-        text.push_str(rest);
+        text.push_str(text_after_mark);
     }
     text
 }

@@ -12,7 +12,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::neph::{command, neph};
-use crate::pings::{few, reflector, server};
+use crate::pings::{ping_three_times, reflector, server};
 use crate::servers::{certificate, free_port, serve};
 
 const OK: &str = "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -44,14 +44,14 @@ fn line(out: &str, seq: u64) -> &str {
 }
 
 /// The summary's document.
-fn summary(target: &str, more: &[&str]) -> Value {
-    let ran = few(target, &[&["-q", "--format", "json"], more].concat());
+fn summary(target: &str, extra_args: &[&str]) -> Value {
+    let ran = ping_three_times(target, &[&["-q", "--format", "json"], extra_args].concat());
     serde_json::from_str(&ran.out).expect("a document")
 }
 
 #[test]
 fn a_line_ends_with_the_time_spent_on_a_new_connection() {
-    let ran = few(&format!("http://127.0.0.1:{}", closing_server(OK)), &[]);
+    let ran = ping_three_times(&format!("http://127.0.0.1:{}", closing_server(OK)), &[]);
     let heading = "   seq    response         tcp        icmp     lateness         send";
     assert!(ran.out.contains(heading), "{}", ran.out);
     assert!(!line(&ran.out, 0).contains("connect"), "{}", ran.out);
@@ -75,7 +75,7 @@ fn a_line_ends_with_the_tls_handshake_that_its_message_waited_for() {
         return;
     };
     let target = format!("https://127.0.0.1:{}", server.port);
-    let ran = few(&target, &["--insecure"]);
+    let ran = ping_three_times(&target, &["--insecure"]);
     let (_, waits) = line(&ran.out, 2).split_once("  connect ").expect(&ran.out);
     assert!(waits.contains(", handshake "), "{}", ran.out);
 }
@@ -95,19 +95,22 @@ fn a_percentile_among_unsent_messages_is_marked() {
     let mut next = || lines.next().transpose().expect("UTF-8");
     while !next().expect("seven lines").starts_with("     6  ") {}
     drop(reflector);
-    let rest: Vec<String> = std::iter::from_fn(next).collect();
+    let later_lines: Vec<String> = std::iter::from_fn(next).collect();
     child.wait().expect("it is over");
-    let rest = rest.join("\n");
-    assert!(rest.contains("  not sent: RST"), "{rest}");
-    assert!(!rest.contains("before a reply"), "{rest}");
-    assert!(rest.contains(", 0 lost (0.00 %)"), "{rest}");
+    let later_lines = later_lines.join("\n");
+    assert!(later_lines.contains("  not sent: RST"), "{later_lines}");
+    assert!(!later_lines.contains("before a reply"), "{later_lines}");
+    assert!(later_lines.contains(", 0 lost (0.00 %)"), "{later_lines}");
     let row = |name: &str| {
-        let mut rows = rest.lines();
+        let mut rows = later_lines.lines();
         rows.find(|row| row.starts_with(name)).expect("a row")
     };
-    assert!(row("response time").contains("   not sent"), "{rest}");
+    assert!(
+        row("response time").contains("   not sent"),
+        "{later_lines}"
+    );
     // What was not sent has no service time to miss.
-    assert!(!row("service time").contains("sent  "), "{rest}");
+    assert!(!row("service time").contains("sent  "), "{later_lines}");
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn the_ledger_of_a_connection_attempt_ends_with_connect() {
     let stages = document["flows"][0]["stages"].as_array().expect("stages");
     let names: Vec<&Value> = stages.iter().map(|stage| &stage["stage"]).collect();
     assert_eq!(names, ["schedule lateness", "connect"]);
-    let ran = few(&target, &[]);
+    let ran = ping_three_times(&target, &[]);
     assert!(!ran.out.contains("merged stages"), "{}", ran.out);
     let needs = "slow start after idle: needs requests over TCP (a connection attempt sends none)";
     assert!(ran.out.contains(needs), "{}", ran.out);
@@ -141,7 +144,7 @@ fn merged_stages_have_the_reason_that_is_true_of_them() {
              reply's departure comes with the next reply on its connection",
         ),
     ] {
-        let ran = few(&target, option);
+        let ran = ping_three_times(&target, option);
         assert!(ran.out.contains(why), "{target}: {}", ran.out);
     }
 }
@@ -172,7 +175,7 @@ fn without_a_reply_no_rule_blames_this_host() {
 
 #[test]
 fn a_refused_websocket_has_a_line_of_causes() {
-    let ran = few(&format!("ws://127.0.0.1:{}", server(OK)), &[]);
+    let ran = ping_three_times(&format!("ws://127.0.0.1:{}", server(OK)), &[]);
     let (_, summary) = ran.out.split_once("\n--- ").expect("a summary");
     let expected = "3 not sent\n  3 x WebSocket refused: HTTP status 200\n";
     assert!(summary.contains(expected), "{}", ran.out);

@@ -15,20 +15,20 @@ use neph_sys::deadline::wait_until;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
-use crate::neph::{Ran, SOON, command, neph, send};
+use crate::neph::{RunOutput, TIMEOUT, command, neph, send_signal};
 
 /// Messages that it has answered.
-pub(crate) fn answered(reflector: &Reflector) -> u64 {
+pub(crate) fn answered_messages(reflector: &Reflector) -> u64 {
     let counted = reflector.counted().into_iter();
     let answers = counted.filter(|(counted, _)| *counted == Counted::Replies);
     answers.map(|(_, count)| count).sum()
 }
 
 pub(crate) fn reflector() -> Reflector {
-    keyed(None)
+    start_with_key(None)
 }
 
-pub(crate) fn keyed(key: Option<&str>) -> Reflector {
+pub(crate) fn start_with_key(key: Option<&str>) -> Reflector {
     start(None, key)
 }
 
@@ -68,9 +68,9 @@ pub(crate) fn server(reply: &'static str) -> u16 {
 }
 
 /// A few messages, fast, without ICMP.
-pub(crate) fn few(target: &str, more: &[&str]) -> Ran {
-    let some = ["ping", target, "--no-icmp", "-c", "3", "-i", "60ms"];
-    neph(some.into_iter().chain(more.iter().copied()))
+pub(crate) fn ping_three_times(target: &str, extra_args: &[&str]) -> RunOutput {
+    let base_args = ["ping", target, "--no-icmp", "-c", "3", "-i", "60ms"];
+    neph(base_args.into_iter().chain(extra_args.iter().copied()))
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn behind_a_bare_host_and_port_whoever_answers_is_measured_and_named() {
             format!("tcp://127.0.0.1:{other} answers"),
         ),
     ] {
-        let ran = few(&target, &["--timeout", "500ms"]);
+        let ran = ping_three_times(&target, &["--timeout", "500ms"]);
         assert_eq!(ran.status, 0, "{target}: {}{}", ran.out, ran.err);
         assert!(ran.err.contains(&expected), "{target}: {}", ran.err);
     }
@@ -107,7 +107,7 @@ fn behind_a_bare_host_and_port_whoever_answers_is_measured_and_named() {
 #[test]
 fn a_name_with_two_addresses_is_measured_at_the_one_that_answers() {
     let reflector = reflector();
-    let ran = few(
+    let ran = ping_three_times(
         &format!("ws://localhost:{}", reflector.address().port()),
         &[],
     );
@@ -121,8 +121,8 @@ fn a_name_with_two_addresses_is_measured_at_the_one_that_answers() {
 
 #[test]
 fn a_message_without_a_reply_has_its_line_however_slow_the_flow() {
-    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
+    let silent_socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", silent_socket.local_addr().expect("an address"));
     for interval in ["100ms", "2s"] {
         let arguments = [
             "ping",
@@ -177,8 +177,8 @@ fn held_http() -> HeldServer {
 /// A relay to a STAMP reflector that holds the requests back.
 fn held_udp(reflector: &Reflector) -> HeldServer {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let beyond = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    beyond.connect(reflector.address()).expect("an address");
+    let upstream = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    upstream.connect(reflector.address()).expect("an address");
     let target = format!("udp://{}", socket.local_addr().expect("an address"));
     let ((ask, receiver), (answer, result_receiver)) = (channel(), channel());
     thread::spawn(move || {
@@ -186,8 +186,8 @@ fn held_udp(reflector: &Reflector) -> HeldServer {
         let (count, from) = socket.recv_from(&mut buffer).expect("a request");
         ask.send(()).expect("the test goes on");
         result_receiver.recv().expect("the test goes on");
-        beyond.send(&buffer[..count]).expect("sent on");
-        let count = beyond.recv(&mut buffer).expect("a reply");
+        upstream.send(&buffer[..count]).expect("sent on");
+        let count = upstream.recv(&mut buffer).expect("a reply");
         socket.send_to(&buffer[..count], from).expect("sent back");
     });
     HeldServer {
@@ -202,8 +202,8 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
     let reflector = reflector();
     for server in [held_http(), held_udp(&reflector)] {
         let target = server.target.as_str();
-        let mut endless = command();
-        endless.args([
+        let mut unlimited = command();
+        unlimited.args([
             "ping",
             target,
             "--no-icmp",
@@ -212,14 +212,14 @@ fn ctrl_c_waits_for_the_reply_that_is_under_way() {
             "--format",
             "ndjson",
         ]);
-        endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = endless.spawn().expect("neph runs");
+        unlimited.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = unlimited.spawn().expect("neph runs");
         server.requests.recv().expect("a request");
-        send("INT", child.id());
+        send_signal("INT", child.id());
         // Longer than the sending flow takes to notice.
         clock::nap(Duration::from_millis(200));
         server.answer.send(()).expect("it waits");
-        let ran = ended(child);
+        let ran = wait_for_end(child);
         assert_eq!(ran.status, 130, "{target}: {}", ran.err);
         let last = ran.out.lines().last().expect("a summary");
         let summary: Value = serde_json::from_str(last).expect("JSON");
@@ -234,7 +234,7 @@ fn quiet_is_only_the_summary_in_every_format() {
     let reflector = reflector();
     let target = format!("ws://{}", reflector.address());
     let quiet = |format: &str| {
-        let ran = few(&target, &["-q", "--format", format]);
+        let ran = ping_three_times(&target, &["-q", "--format", format]);
         assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{format}");
         ran.out
     };
@@ -266,9 +266,9 @@ fn quiet_is_only_the_summary_in_every_format() {
 
 #[test]
 fn a_csv_summary_contains_the_loss_of_a_flow_without_replies() {
-    let deaf = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let target = format!("udp://{}", deaf.local_addr().expect("an address"));
-    let ran = few(&target, &["-q", "--format", "csv", "--timeout", "200ms"]);
+    let silent_socket = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", silent_socket.local_addr().expect("an address"));
+    let ran = ping_three_times(&target, &["-q", "--format", "csv", "--timeout", "200ms"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let row = format!("{target},response,3,3,,,,,,,,");
     assert_eq!(ran.out.lines().nth(1), Some(row.as_str()), "{}", ran.out);
@@ -277,16 +277,16 @@ fn a_csv_summary_contains_the_loss_of_a_flow_without_replies() {
 #[test]
 fn a_connection_attempt_is_shown_as_one_and_sizes_as_they_are_sent() {
     let other = server("220 ready\r\n");
-    let ran = few(&format!("tcp://127.0.0.1:{other}"), &[]);
+    let ran = ping_three_times(&format!("tcp://127.0.0.1:{other}"), &[]);
     let heading = "   seq    response         tcp        icmp     lateness      connect";
     assert!(ran.out.lines().any(|line| line == heading), "{}", ran.out);
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    let ran = few(&target, &["--response-size", "10kB", "-s", "200"]);
+    let ran = ping_three_times(&target, &["--response-size", "10kB", "-s", "200"]);
     let sizes = "request 200 B, reply 200 B";
     assert!(ran.out.contains(sizes), "a reply is no larger: {}", ran.out);
     for (kind, reply) in [("ws", 68), ("tcp", 68), ("http", 64)] {
-        let ran = few(&format!("{kind}://{}", reflector.address()), &[]);
+        let ran = ping_three_times(&format!("{kind}://{}", reflector.address()), &[]);
         let sizes = format!("request 64 B, reply {reply} B");
         assert!(ran.out.contains(&sizes), "with room for marks: {}", ran.out);
     }
@@ -296,12 +296,12 @@ fn a_connection_attempt_is_shown_as_one_and_sizes_as_they_are_sent() {
 fn http_errors_are_reported_and_expected_statuses_measured() {
     let http = server("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     let target = format!("http://127.0.0.1:{http}");
-    let refused = few(&target, &["-q"]);
+    let refused = ping_three_times(&target, &["-q"]);
     assert_eq!(refused.status, 1, "nothing but errors: {}", refused.out);
     let printed = refused.err.contains("answers HEAD with status 404");
     assert!(printed, "{}", refused.err);
     assert!(refused.out.contains("0 replies, "), "{}", refused.out);
-    let expected = few(&target, &["-q", "--expect-status", "404"]);
+    let expected = ping_three_times(&target, &["-q", "--expect-status", "404"]);
     assert_eq!(expected.status, 0, "{}", expected.err);
     assert!(!expected.out.contains(" error"), "{}", expected.out);
 }
@@ -313,13 +313,13 @@ fn a_busy_source_port_after_the_last_message_is_not_reported() {
     let port = free.expect("a free port").port().to_string();
     // The one port that it may use still belongs to the connection of the last message.
     let target = format!("http://{}", reflector.address());
-    let ran = few(&target, &["--new-connection", "--source-port", &port]);
+    let ran = ping_three_times(&target, &["--new-connection", "--source-port", &port]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
 }
 
 /// Its end, or a failure if it does not come.
-pub(crate) fn ended(mut child: Child) -> Ran {
-    if !wait_until(SOON, || child.try_wait().expect("a child").is_some()) {
+pub(crate) fn wait_for_end(mut child: Child) -> RunOutput {
+    if !wait_until(TIMEOUT, || child.try_wait().expect("a child").is_some()) {
         child.kill().expect("it runs");
         let output = child.wait_with_output().expect("it is over");
         panic!("it never ended: {output:?}");

@@ -38,7 +38,7 @@ fn a_fleet_of_a_plan_is_carried_out_shown_exported_and_reported() {
     let ran = folder.neph(["run", "p.toml"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
 
-    exports(&folder);
+    check_exports(&folder);
     let listed: Value =
         serde_json::from_str(&folder.neph(["list", "last", "--format", "json"]).out).expect("JSON");
     assert_eq!(listed[0]["messages"], 160);
@@ -77,7 +77,7 @@ fn the_median_of_ended_fleets_is_shown_without_their_messages() {
     let shown = show();
     assert_eq!(shown.as_array().map(Vec::len), Some(2));
     for entry in shown.as_array().into_iter().flatten() {
-        let of_messages = median(&folder, entry["block"].as_u64());
+        let of_messages = median_round_trip(&folder, entry["block"].as_u64());
         let median = entry["response_p50_ns"].as_f64().expect("a median");
         // Three digits are kept, none below a microsecond.
         let bound = of_messages / 1000.0 + 1000.0;
@@ -93,7 +93,7 @@ fn the_median_of_ended_fleets_is_shown_without_their_messages() {
 }
 
 /// Of a block's network round trips, lost messages slower than all others.
-fn median(folder: &TestFolder, block: Option<u64>) -> f64 {
+fn median_round_trip(folder: &TestFolder, block: Option<u64>) -> f64 {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let rows = folder.neph(out).out;
     let rows = rows.lines().map(serde_json::from_str);
@@ -127,7 +127,7 @@ fn a_plan_with_too_few_blocks_for_its_comparison_is_reported() {
     }
 }
 
-fn exports(folder: &TestFolder) {
+fn check_exports(folder: &TestFolder) {
     let out = ["export", "--flows", "--format", "jsonl", "--output", "-"];
     let ran = folder.neph(out);
     let rows: Vec<Value> = ran

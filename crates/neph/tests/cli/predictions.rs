@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 
 /// A link of 20 ms each way, and 3 Mbit/s on the way there.
-const TWO: &str = "version = 1\n\
+const TWO_SITES: &str = "version = 1\n\
     [[site]]\nname = \"a\"\naddress = \"10.81.0.1/24\"\n\
     [[site]]\nname = \"b\"\naddress = \"10.81.0.2/24\"\n\
     [[link]]\na = \"a\"\nb = \"b\"\ndelay = \"20ms\"\na_to_b = { rate = \"3Mbit/s\" }\n";
 
-fn predict(arguments: &[&str]) -> Ran {
+fn predict(arguments: &[&str]) -> RunOutput {
     let folder = TestFolder::empty();
-    std::fs::write(folder.path("two.toml"), TWO).expect("a file");
+    std::fs::write(folder.path("two.toml"), TWO_SITES).expect("a file");
     folder.neph([&["lab", "predict", "two.toml"], arguments].concat())
 }
 

@@ -10,7 +10,9 @@ use neph_sys::clock;
 use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Ran, SOON, TestFolder, begin, command, eventually, ip, send};
+use crate::neph::{
+    RunOutput, TIMEOUT, TestFolder, command, eventually, run_ip, send_signal, start_and_read_line,
+};
 use crate::watches::with_loopback;
 
 /// Bits of linux/capability.h.
@@ -41,7 +43,7 @@ pub(crate) fn threads(pid: u32) -> Vec<BTreeMap<String, String>> {
 }
 
 /// Fails unless every thread of the process has these capabilities and no others, in all sets.
-pub(crate) fn have(pid: u32, capabilities: u64, message: &str) {
+pub(crate) fn assert_capabilities(pid: u32, capabilities: u64, message: &str) {
     let threads = threads(pid);
     assert!(!threads.is_empty(), "{message} ended");
     let wanted = format!("{capabilities:016x}");
@@ -80,15 +82,16 @@ pub(crate) struct Reflector {
 }
 
 impl Reflector {
-    pub(crate) fn begin(mut neph: Command, more: &[&str]) -> Self {
-        neph.args(["reflect", "--listen", "127.0.0.1:0"]).args(more);
-        let (child, mut rest, line) = begin(&mut neph);
+    pub(crate) fn begin(mut neph: Command, extra_args: &[&str]) -> Self {
+        neph.args(["reflect", "--listen", "127.0.0.1:0"])
+            .args(extra_args);
+        let (child, mut stderr, line) = start_and_read_line(&mut neph);
         let nth = line.split(' ').nth(2);
         let address = nth
             .unwrap_or_else(|| panic!("no address: {line}"))
             .to_owned();
         // A certificate may be shown before.
-        let mut lines = std::io::BufRead::lines(&mut rest).map_while(Result::ok);
+        let mut lines = std::io::BufRead::lines(&mut stderr).map_while(Result::ok);
         let report = lines.find(|line| line.contains("privileges:"));
         let report = report.expect("its privileges");
         Self {
@@ -99,13 +102,13 @@ impl Reflector {
     }
 
     pub(crate) fn end(mut self) -> i32 {
-        send("INT", self.child.0.id());
+        send_signal("INT", self.child.0.id());
         self.child.0.wait().expect("it ends").code().unwrap_or(-1)
     }
 }
 
 /// neph as a user without any privilege.
-pub(crate) fn plain() -> Command {
+pub(crate) fn unprivileged_neph() -> Command {
     let mut command = process::command("setpriv");
     command
         .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "--"])
@@ -126,7 +129,7 @@ pub(crate) fn with_connections(reflector: &Reflector, check: impl FnOnce(u32)) {
     let mut ping = ping.spawn().expect("neph runs");
     let pid = reflector.child.0.id();
     // Main, one that accepts, one for UDP, one for the connection.
-    eventually("it has a connection", SOON, || threads(pid).len() >= 4);
+    eventually("it has a connection", TIMEOUT, || threads(pid).len() >= 4);
     check(pid);
     ping.kill().expect("ours");
     ping.wait().expect("it ends");
@@ -146,27 +149,27 @@ fn a_reflector_started_by_root_keeps_no_privilege_in_any_thread() {
             "{}",
             reflector.report
         );
-        with_connections(&reflector, |pid| have(pid, 0, "reflect"));
+        with_connections(&reflector, |pid| assert_capabilities(pid, 0, "reflect"));
         assert_eq!(reflector.end(), 0);
     });
 }
 
 /// Begins a command as root, and fails unless it keeps these capabilities.
-fn keeps(arguments: &[&str], capabilities: u64, folder: &TestFolder) {
-    checked(arguments, folder, |pid| {
-        have(pid, capabilities, arguments[0]);
+fn assert_command_capabilities(arguments: &[&str], capabilities: u64, folder: &TestFolder) {
+    check_restricted(arguments, folder, |pid| {
+        assert_capabilities(pid, capabilities, arguments[0]);
     });
 }
 
 /// Begins a command as root, has its threads checked when it is restricted, and ends it.
-pub(crate) fn checked(arguments: &[&str], folder: &TestFolder, check: impl Fn(u32)) {
+pub(crate) fn check_restricted(arguments: &[&str], folder: &TestFolder, check: impl Fn(u32)) {
     let mut neph = folder.command(arguments.iter().copied());
     neph.stdout(Stdio::null()).stderr(Stdio::null());
     // One that the user may write to.
     neph.env_remove("TMPDIR");
     let mut child = Running(neph.spawn().expect("neph runs"));
     let pid = child.0.id();
-    eventually(&format!("{arguments:?} is restricted"), SOON, || {
+    eventually(&format!("{arguments:?} is restricted"), TIMEOUT, || {
         let ended = child.0.try_wait().expect("ours");
         assert!(ended.is_none(), "{arguments:?} ended: {ended:?}");
         threads(pid)
@@ -189,42 +192,42 @@ fn each_command_started_by_root_keeps_only_its_privileges() {
         let (at, folder) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
         let csv = folder.text("out.csv");
-        keeps(&["ping", &tcp, "-o", &csv], RAW | NICE, &folder);
-        keeps(
+        assert_command_capabilities(&["ping", &tcp, "-o", &csv], RAW | NICE, &folder);
+        assert_command_capabilities(
             &["ping", &tcp, "--no-icmp", "-i", "500us"],
             RAW | NICE | ADMIN,
             &folder,
         );
-        keeps(
+        assert_command_capabilities(
             &["ping", &udp, "--source-port", "999"],
             RAW | NICE | BIND,
             &folder,
         );
-        keeps(
+        assert_command_capabilities(
             &["flows", &udp, "-n", "8", "--save", "x"],
             RAW | NICE | ADMIN | BPF,
             &folder,
         );
-        keeps(&["clock", at], NICE, &folder);
+        assert_command_capabilities(&["clock", at], NICE, &folder);
         // It takes connections and answers nothing: it lasts.
-        let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = silent.local_addr().expect("bound").to_string();
-        keeps(&["health", &address, "--timeout", "20s"], 0, &folder);
-        keeps(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &folder);
-        keeps(
+        let silent_listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = silent_listener.local_addr().expect("bound").to_string();
+        assert_command_capabilities(&["health", &address, "--timeout", "20s"], 0, &folder);
+        assert_command_capabilities(&["watch", "lo"], RAW | NICE | ADMIN | BPF | LOCK, &folder);
+        assert_command_capabilities(
             &["hops", "a=iface:lo", "b=iface:lo"],
             RAW | NICE | LOCK,
             &folder,
         );
-        keeps(&["stress", "flow", at], 0, &folder);
-        keeps(
+        assert_command_capabilities(&["stress", "flow", at], 0, &folder);
+        assert_command_capabilities(
             &["stress", "cpu", "--cores", "1", "--target", "5%"],
             0,
             &folder,
         );
         // Nobody answers: it lasts.
-        ip("route add 192.0.2.0/24 dev lo");
-        keeps(&["trace", "192.0.2.1"], RAW, &folder);
+        run_ip("route add 192.0.2.0/24 dev lo");
+        assert_command_capabilities(&["trace", "192.0.2.1"], RAW, &folder);
         assert_eq!(reflector.end(), 0);
     });
 }
@@ -240,46 +243,57 @@ fn every_kind_is_measured_with_reduced_privileges() {
         let at = reflector.address.clone();
         let port = at.rsplit(':').next().expect("a port");
         let text = format!("ws://localhost:{port}");
-        let with = |scheme: &str| format!("{scheme}://{at}");
-        let targets = ["ws", "wss", "http", "https", "tcp", "udp", "syn"].map(with);
+        let url_of_scheme = |scheme: &str| format!("{scheme}://{at}");
+        let targets = ["ws", "wss", "http", "https", "tcp", "udp", "syn"].map(url_of_scheme);
         let icmp = "icmp://127.0.0.1".to_owned();
         let as_nobody = ["--user", "nobody"];
-        for (program, more) in [
+        for (program, extra_args) in [
             (command as fn() -> Command, &[][..]),
             (command, &as_nobody),
-            (plain, &[]),
+            (unprivileged_neph, &[]),
         ] {
             for target in targets.iter().chain([&text, &icmp]) {
                 let mut ping = program();
                 ping.args(["ping", target, "-c", "3", "-i", "50ms", "-4"])
-                    .args(more);
+                    .args(extra_args);
                 if target.starts_with("wss") || target.starts_with("https") {
                     ping.arg("--insecure");
                 }
-                measured(&mut ping, "3 replies");
+                assert_measurement(&mut ping, "3 replies");
             }
-            for target in [with("udp"), with("tcp")] {
+            for target in [url_of_scheme("udp"), url_of_scheme("tcp")] {
                 let flows = ["flows", &target, "-n", "16", "-c", "3"];
-                measured(program().args(flows).args(more), "");
+                assert_measurement(program().args(flows).args(extra_args), "");
             }
-            measured(program().args(["clock", &at, "-c", "20"]).args(more), "");
+            assert_measurement(
+                program().args(["clock", &at, "-c", "20"]).args(extra_args),
+                "",
+            );
             let stress = ["stress", "flow", &at, "-w", "300ms"];
-            measured(program().args(stress).args(more), "");
+            assert_measurement(program().args(stress).args(extra_args), "");
         }
-        for more in [&[][..], &as_nobody] {
-            let syn = ["flows", &with("syn"), "-n", "16", "-c", "3"];
-            measured(command().args(syn).args(more), "");
-            let traced = ["flows", &with("udp"), "-n", "16", "-c", "3", "--trace"];
-            measured(command().args(traced).args(more), "");
-            measured(command().args(["trace", "127.0.0.1"]).args(more), "");
+        for extra_args in [&[][..], &as_nobody] {
+            let syn = ["flows", &url_of_scheme("syn"), "-n", "16", "-c", "3"];
+            assert_measurement(command().args(syn).args(extra_args), "");
+            let traced = [
+                "flows",
+                &url_of_scheme("udp"),
+                "-n",
+                "16",
+                "-c",
+                "3",
+                "--trace",
+            ];
+            assert_measurement(command().args(traced).args(extra_args), "");
+            assert_measurement(command().args(["trace", "127.0.0.1"]).args(extra_args), "");
         }
         assert_eq!(reflector.end(), 0);
     });
 }
 
 /// Runs it; it must end well, and say this.
-fn measured(command: &mut Command, message: &str) {
-    let ran: Ran = command.output().expect("it runs").into();
+fn assert_measurement(command: &mut Command, message: &str) {
+    let ran: RunOutput = command.output().expect("it runs").into();
     assert_eq!(ran.status, 0, "{command:?}: {}{}", ran.out, ran.err);
     assert!(ran.out.contains(message), "{command:?}: {}", ran.out);
     assert!(

@@ -65,7 +65,7 @@ fn a_pinged_host_has_no_port() {
     fs::write(folder.path("a.pcap"), capture.0).expect("a file");
     let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
-    let pinged = &document["exchanges"][0];
-    assert_eq!(pinged["client"], "192.0.2.1");
-    assert_eq!(pinged["server"], "198.51.100.2");
+    let ping_exchange = &document["exchanges"][0];
+    assert_eq!(ping_exchange["client"], "192.0.2.1");
+    assert_eq!(ping_exchange["server"], "198.51.100.2");
 }

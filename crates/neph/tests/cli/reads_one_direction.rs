@@ -8,10 +8,10 @@ use crate::neph::TestFolder;
 use crate::reads::{ACK, Capture, SYN};
 
 /// What is written as text, and the summary as JSON.
-fn read(capture: &Capture, more: &[&str]) -> (String, Value) {
+fn read(capture: &Capture, extra_args: &[&str]) -> (String, Value) {
     let folder = TestFolder::empty();
     fs::write(folder.path("a.pcap"), &capture.0).expect("a file");
-    let ran = folder.neph([&["read", "a.pcap"], more].concat());
+    let ran = folder.neph([&["read", "a.pcap"], extra_args].concat());
     assert_eq!(ran.status, 0, "{}", ran.err);
     let json = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document: Value = serde_json::from_str(&json.out).expect("JSON");
@@ -149,8 +149,8 @@ fn a_port_of_quic_can_be_named_where_the_handshake_did_not_pass() {
     }
     let folder = TestFolder::empty();
     fs::write(folder.path("a.pcap"), &capture.0).expect("a file");
-    let json = |more: &[&str]| -> Value {
-        let ran = folder.neph([&["read", "a.pcap", "--format", "json"], more].concat());
+    let json = |extra_args: &[&str]| -> Value {
+        let ran = folder.neph([&["read", "a.pcap", "--format", "json"], extra_args].concat());
         serde_json::from_str(&ran.out).expect("JSON")
     };
     let unnamed = json(&[]);

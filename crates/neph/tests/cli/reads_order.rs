@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 use crate::reads::{ACK, Capture, SYN};
 
 /// Bytes of a pcap file's header, and of a segment of `Capture` without payload.
@@ -16,7 +16,7 @@ const SEGMENT: usize = 16 + 40;
 /// A connection in two captures: its handshake in `a.pcap`, what it asks in `b.pcap`. And both in one.
 fn halves() -> TestFolder {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::thinking().0;
+    let capture_bytes = Capture::with_slow_server().0;
     let (first, rest) = capture_bytes.split_at(HEADER + 3 * SEGMENT);
     fs::write(folder.path("whole.pcap"), &capture_bytes).expect("a file");
     fs::write(folder.path("a.pcap"), first).expect("a file");
@@ -29,12 +29,12 @@ fn halves() -> TestFolder {
     folder
 }
 
-fn flows(ran: &Ran) -> Value {
+fn flows(ran: &RunOutput) -> Value {
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
     document["flows"].clone()
 }
 
-fn read(folder: &TestFolder, files: &[&str]) -> Ran {
+fn read(folder: &TestFolder, files: &[&str]) -> RunOutput {
     folder.neph([&["read", "--format", "json"], files].concat())
 }
 
@@ -74,7 +74,7 @@ fn an_older_capture_from_a_pipe_has_an_order_warning_only() {
     let mut into = child.stdin.take().expect("piped");
     into.write_all(&older).expect("read");
     drop(into);
-    let ran = Ran::from(child.wait_with_output().expect("it ends"));
+    let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
     let is_reported =
         ran.err.contains("- is older than b.pcap") && ran.err.contains("give - first");
     assert!(ran.status == 0 && is_reported, "{}", ran.err);

@@ -3,20 +3,20 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::neph::{Ran, SOON, TestFolder, command, eventually, send};
+use crate::neph::{RunOutput, TIMEOUT, TestFolder, command, eventually, send_signal};
 use crate::reads::Capture;
 
 /// SIGINT among the signals that a process has a handler for (`SigCgt` of proc(5)).
-fn hears_ctrl_c(id: u32) -> bool {
+fn handles_sigint(id: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    caught.is_some_and(|mask| mask & 1 << 1 != 0)
+    let caught_signals = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught_signals = caught_signals.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught_signals.is_some_and(|mask| mask & 1 << 1 != 0)
 }
 
 #[test]
 fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
-    let capture = Capture::thinking().0;
+    let capture = Capture::with_slow_server().0;
     // Before the first byte, and within the last record.
     for (bytes, flows) in [(&capture[..0], 0), (&capture[..capture.len() - 1], 1)] {
         let mut child = command()
@@ -28,12 +28,12 @@ fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
             .expect("neph runs");
         let mut into = child.stdin.take().expect("piped");
         into.write_all(bytes).expect("room in the pipe");
-        eventually("it hears ctrl-C", SOON, || hears_ctrl_c(child.id()));
-        send("INT", child.id());
-        eventually("it ends", SOON, || {
+        eventually("it hears ctrl-C", TIMEOUT, || handles_sigint(child.id()));
+        send_signal("INT", child.id());
+        eventually("it ends", TIMEOUT, || {
             child.try_wait().expect("asked").is_some()
         });
-        let ran = Ran::from(child.wait_with_output().expect("ended"));
+        let ran = RunOutput::from(child.wait_with_output().expect("ended"));
         assert_eq!(ran.status, 130, "{}", ran.err);
         assert_eq!(
             ran.err,
@@ -49,7 +49,7 @@ fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
 #[test]
 fn ctrl_c_reports_how_many_captures_are_left_out() {
     let folder = TestFolder::empty();
-    std::fs::write(folder.path("later.pcap"), Capture::thinking().0).expect("a file");
+    std::fs::write(folder.path("later.pcap"), Capture::with_slow_server().0).expect("a file");
     let mut child = folder
         .command(["read", "-", "later.pcap"])
         .stdin(Stdio::piped())
@@ -58,9 +58,9 @@ fn ctrl_c_reports_how_many_captures_are_left_out() {
         .spawn()
         .expect("neph runs");
     let into = child.stdin.take().expect("piped");
-    eventually("it hears ctrl-C", SOON, || hears_ctrl_c(child.id()));
-    send("INT", child.id());
-    let ran = Ran::from(child.wait_with_output().expect("ended"));
+    eventually("it hears ctrl-C", TIMEOUT, || handles_sigint(child.id()));
+    send_signal("INT", child.id());
+    let ran = RunOutput::from(child.wait_with_output().expect("ended"));
     assert_eq!((ran.status, ran.out.as_str()), (130, ""), "{}", ran.err);
     assert_eq!(
         ran.err,

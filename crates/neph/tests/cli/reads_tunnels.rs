@@ -93,7 +93,7 @@ impl Capture {
         &mut self,
         at: u32,
         numbers: (u32, u32),
-        (encapsulation, back): (Encapsulation, Encapsulation),
+        (encapsulation, reverse): (Encapsulation, Encapsulation),
     ) {
         let tcp = |is_client: bool, (seq, ack): (u32, u32), flags, payload: usize| {
             let (from, to, ports) = if is_client {
@@ -118,18 +118,24 @@ impl Capture {
             (60, false, (s + 1, c + 101), 24, 500),
             (61, true, (c + 101, s + 501), 16, 0),
         ] {
-            let frame = if is_client { encapsulation } else { back };
+            let frame = if is_client { encapsulation } else { reverse };
             let packet = tcp(is_client, numbers, flags, payload);
             self.0.push((at + after, frame.frame(&packet)));
         }
     }
 
     /// A ping that is answered after 20 ms.
-    fn ping(&mut self, at: u32, number: u8, (encapsulation, back): (Encapsulation, Encapsulation)) {
+    fn ping(
+        &mut self,
+        at: u32,
+        number: u8,
+        (encapsulation, reverse): (Encapsulation, Encapsulation),
+    ) {
         let echo = |kind| [kind, 0, 0, 0, 0, 7, 0, number, 1, 2, 3, number];
         self.0
             .push((at, encapsulation.frame(&ip(1, (1, 2), &echo(8)))));
-        self.0.push((at + 20, back.frame(&ip(1, (2, 1), &echo(0)))));
+        self.0
+            .push((at + 20, reverse.frame(&ip(1, (2, 1), &echo(0)))));
     }
 }
 
@@ -166,14 +172,14 @@ fn directions_in_different_networks_are_one_connection() {
         (Encapsulation::IpInIp, Encapsulation::Nothing),
         (Encapsulation::Vxlan(7), Encapsulation::Geneve(7)),
     ] {
-        for (encapsulation, back) in [directions, (directions.1, directions.0)] {
+        for (encapsulation, reverse) in [directions, (directions.1, directions.0)] {
             let folder = TestFolder::empty();
             let mut capture = Capture::default();
-            capture.connection(0, (1_000, 9_000), (encapsulation, back));
+            capture.connection(0, (1_000, 9_000), (encapsulation, reverse));
             // The same ports again.
-            capture.connection(500, (3_000_000_000, 77), (encapsulation, back));
+            capture.connection(500, (3_000_000_000, 77), (encapsulation, reverse));
             for number in 0..5 {
-                capture.ping(u32::from(number) * 100, number, (encapsulation, back));
+                capture.ping(u32::from(number) * 100, number, (encapsulation, reverse));
             }
             capture.write(&folder);
             let document = read(&folder);

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::labs::{LabGuard, TWO, privileged};
+use crate::labs::{LabGuard, TWO_SITES, privileged};
 use crate::neph::TestFolder;
 
 const HEADER: usize = 64;
@@ -35,9 +35,9 @@ impl WrittenRecords {
     }
 
     /// A UDP packet of 100 bytes from `a` to `b` that came at this moment and is 3 ms late.
-    fn packet(self, verdict: u8, flags: u8, came: i64) -> Self {
-        let [due, left] = if verdict == 0 {
-            [came + 5_000_000, came + 8_000_000]
+    fn packet(self, verdict: u8, flags: u8, arrival: i64) -> Self {
+        let [due, departure] = if verdict == 0 {
+            [arrival + 5_000_000, arrival + 8_000_000]
         } else {
             [0; 2]
         };
@@ -46,9 +46,9 @@ impl WrittenRecords {
             &[
                 (2, &[verdict, 17]),
                 (4, &100_u32.to_le_bytes()),
-                (8, &came.to_le_bytes()),
+                (8, &arrival.to_le_bytes()),
                 (16, &due.to_le_bytes()),
-                (24, &left.to_le_bytes()),
+                (24, &departure.to_le_bytes()),
                 (32, &0xfeed_u64.to_le_bytes()),
                 (46, &1234_u16.to_le_bytes()),
                 (48, &80_u16.to_le_bytes()),
@@ -220,7 +220,7 @@ fn lab_records_equal_the_counters_of_the_links() {
     if !privileged(test) {
         return;
     }
-    let lab = LabGuard::recording(TWO, 't', "1");
+    let lab = LabGuard::recording(TWO_SITES, 't', "1");
     let reached = lab.at("a", "ping -c 20 -i 0.01 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
     let status = lab.status();
@@ -262,7 +262,7 @@ fn a_sampled_record_reports_its_rate_and_both_directions() {
     if !privileged(test) {
         return;
     }
-    let lab = LabGuard::recording(TWO, 'u', "4");
+    let lab = LabGuard::recording(TWO_SITES, 'u', "4");
     let reached = lab.at("a", "ping -c 200 -i 0.002 -q 10.80.0.2");
     assert_eq!(reached.status, 0, "{}", reached.err);
     lab.folder.neph(["lab", "down", &lab.name]);
@@ -282,15 +282,15 @@ fn moved(every: u32) -> WrittenRecords {
     let mut packets = packets.map(|(at, path, delay)| (at + delay, at, path));
     packets.sort_unstable();
     let mut written = WrittenRecords::of("wan", every);
-    for (left, came, path) in packets {
-        let [came, left] = [came, left].map(|ms: i64| start + ms * 1_000_000);
+    for (departure, arrival, path) in packets {
+        let [arrival, departure] = [arrival, departure].map(|ms: i64| start + ms * 1_000_000);
         written = written.record(
             1,
             &[
                 (2, &[0, 17]),
-                (8, &came.to_le_bytes()),
-                (16, &left.to_le_bytes()),
-                (24, &left.to_le_bytes()),
+                (8, &arrival.to_le_bytes()),
+                (16, &departure.to_le_bytes()),
+                (24, &departure.to_le_bytes()),
                 (46, &40_001_u16.to_le_bytes()),
                 (48, &862_u16.to_le_bytes()),
                 (50, &[path, ON_A_PATH]),

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::process::{Child, Stdio};
 
 use crate::neph::{TestFolder, command};
-use crate::pings::{ended, few, reflector, server, start};
+use crate::pings::{ping_three_times, reflector, server, start, wait_for_end};
 use neph_model::ReflectorIdentity;
 
 #[test]
@@ -29,10 +29,10 @@ fn a_main_flow_that_cannot_begin_ends_the_command_with_its_sentence() {
         (vec![&*bare, "--ca-file", &nowhere], 2, "authorities.pem"),
         (vec![&*udp, "--site", "nonesuch"], 2, "nonesuch"),
     ] {
-        let mut endless = command();
-        endless.arg("ping").args(&arguments);
-        endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let ran = ended(endless.spawn().expect("neph runs"));
+        let mut unlimited = command();
+        unlimited.arg("ping").args(&arguments);
+        unlimited.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ran = wait_for_end(unlimited.spawn().expect("neph runs"));
         assert_eq!(ran.status, status, "{arguments:?}: {}", ran.err);
         assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
     }
@@ -69,7 +69,7 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
             "tcp carries at most 64 MiB",
         ),
     ] {
-        let ran = few(target, &[option, size]);
+        let ran = ping_three_times(target, &[option, size]);
         let expected = format!("neph: {option} {size}: {why}\n");
         assert_eq!((ran.status, ran.err), (2, expected), "{target}");
     }
@@ -77,11 +77,11 @@ fn a_size_that_no_message_of_the_kind_carries_is_refused_before_anything_is_sent
 
 #[test]
 fn a_title_claims_nothing_about_a_server_that_never_answered() {
-    let gone = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let gone = gone.expect("a free port");
+    let closed_port = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let closed_port = closed_port.expect("a free port");
     for scheme in ["ws", "http", "tcp"] {
-        let target = format!("{scheme}://{gone}");
-        let ran = few(&target, &["--timeout", "200ms"]);
+        let target = format!("{scheme}://{closed_port}");
+        let ran = ping_three_times(&target, &["--timeout", "200ms"]);
         assert_eq!(ran.status, 1, "{}", ran.err);
         let title = format!("{target} (127.0.0.1), no answer yet, every 60.00 ms");
         assert_eq!(ran.out.lines().next(), Some(title.as_str()));
@@ -97,10 +97,10 @@ fn an_untrusted_certificate_ends_an_endless_ping_at_once() {
         None,
     );
     let target = format!("wss://{}", secure.address());
-    let mut endless = command();
-    endless.args(["ping", &target]);
-    endless.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let ran = ended(endless.spawn().expect("neph runs"));
+    let mut unlimited = command();
+    unlimited.args(["ping", &target]);
+    unlimited.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = wait_for_end(unlimited.spawn().expect("neph runs"));
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     assert!(
         ran.err.contains("is not trusted") && ran.err.contains("--ca-file"),
@@ -108,7 +108,7 @@ fn an_untrusted_certificate_ends_an_endless_ping_at_once() {
         ran.err
     );
 
-    let ran = few(&target, &["--timeout", "200ms"]);
+    let ran = ping_three_times(&target, &["--timeout", "200ms"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     let title = format!("{target} (127.0.0.1), a server with an untrusted certificate");
     assert!(ran.out.starts_with(&title), "{}", ran.out);
@@ -135,11 +135,11 @@ fn cpu_ticks(child: &Child) -> u64 {
 
 #[test]
 fn a_closed_port_costs_no_cpu() {
-    let gone = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
-    let target = format!("udp://{}", gone.local_addr().expect("an address"));
-    drop(gone);
-    let mut endless = command();
-    endless.args([
+    let closed_port = UdpSocket::bind("127.0.0.1:0").expect("loopback has a free port");
+    let target = format!("udp://{}", closed_port.local_addr().expect("an address"));
+    drop(closed_port);
+    let mut unlimited = command();
+    unlimited.args([
         "ping",
         &target,
         "--no-icmp",
@@ -148,8 +148,8 @@ fn a_closed_port_costs_no_cpu() {
         "--timeout",
         "200ms",
     ]);
-    endless.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = endless.spawn().expect("neph runs");
+    unlimited.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = unlimited.spawn().expect("neph runs");
     let out = BufReader::new(child.stdout.take().expect("piped"));
     let mut lines = out.lines().map(|line| line.expect("UTF-8"));
     let mut ticks_at = |seq: u32| {
@@ -202,7 +202,7 @@ fn an_option_unsuited_to_its_target_is_refused_with_a_reason() {
             "ICMP has no ports",
         ),
     ] {
-        let ran = few(target, option);
+        let ran = ping_three_times(target, option);
         assert_eq!(ran.status, 2, "{target} {option:?}: {}", ran.err);
         let is_named = ran.err.starts_with(&format!("neph: {}: ", option[0]));
         assert!(is_named && ran.err.contains(why), "{}", ran.err);
@@ -217,13 +217,13 @@ fn an_option_unsuited_to_its_target_is_refused_with_a_reason() {
 /// A server is not named after the scheme that was typed.
 #[test]
 fn a_peer_is_not_named_after_the_url_scheme() {
-    let gone = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
-    let target = format!("udp://{}", gone.expect("a free port"));
-    let udp = few(&target, &["--timeout", "200ms"]);
+    let closed_port = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    let target = format!("udp://{}", closed_port.expect("a free port"));
+    let udp = ping_three_times(&target, &["--timeout", "200ms"]);
     assert!(udp.out.contains("measured by STAMP"), "{}", udp.out);
     let plain = server("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let target = format!("ws://127.0.0.1:{plain}");
-    let ws = few(&target, &["--timeout", "200ms"]);
+    let ws = ping_three_times(&target, &["--timeout", "200ms"]);
     let title = ws.out.lines().next().unwrap_or_default();
     assert!(
         title.contains("measured by WebSocket ping and pong"),

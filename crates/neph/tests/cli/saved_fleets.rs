@@ -7,11 +7,11 @@ use std::process::Stdio;
 
 use neph_sys::process;
 
-use crate::neph::{Ran, SOON, TestFolder, eventually, send};
-use crate::pings::{ended, reflector};
+use crate::neph::{RunOutput, TIMEOUT, TestFolder, eventually, send_signal};
+use crate::pings::{reflector, wait_for_end};
 
 /// The messages that the workspace has of the last campaign, without the heading.
-fn messages(folder: &TestFolder) -> usize {
+fn count_stored_messages(folder: &TestFolder) -> usize {
     let ran = folder.neph([
         "export",
         "last",
@@ -27,7 +27,7 @@ fn messages(folder: &TestFolder) -> usize {
 }
 
 /// How the last campaign's only experiment stands.
-fn shown(folder: &TestFolder) -> Ran {
+fn list_last(folder: &TestFolder) -> RunOutput {
     let ran = folder.neph(["list", "last"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     ran
@@ -43,17 +43,21 @@ fn kept_bytes(test_folder: &TestFolder) -> u64 {
     let fleets = files(&journals).flat_map(|fleet| files(&fleet.path()));
     fleets
         .filter_map(|file| file.metadata().ok())
-        .map(|about| about.len())
+        .map(|path_changes| path_changes.len())
         .sum()
 }
 
 /// Begins a measurement that is kept, and waits until some messages of it are.
-fn going(folder: &TestFolder, target: &str, more: &[&str]) -> std::process::Child {
-    let some = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
-    let mut command = folder.command(some.into_iter().chain(more.iter().copied()));
+fn start_saved_fleet(
+    folder: &TestFolder,
+    target: &str,
+    extra_args: &[&str],
+) -> std::process::Child {
+    let base_args = ["flows", target, "-n", "8", "-i", "20ms", "--save", "night"];
+    let mut command = folder.command(base_args.into_iter().chain(extra_args.iter().copied()));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = command.spawn().expect("neph runs");
-    eventually("messages are kept", SOON, || kept_bytes(folder) > KEPT);
+    eventually("messages are kept", TIMEOUT, || kept_bytes(folder) > KEPT);
     running
 }
 
@@ -115,7 +119,7 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
         "{}",
         ran.err
     );
-    assert_eq!(messages(&folder), 16 * 12);
+    assert_eq!(count_stored_messages(&folder), 16 * 12);
     let shown = folder.neph(["show", "night"]);
     let on_the_wire = shown.out.contains("104 B") && !shown.out.contains("64 B");
     assert!(on_the_wire, "{}", shown.out);
@@ -151,16 +155,16 @@ fn saved_flows_are_listed_shown_exported_and_reported() {
 fn ctrl_c_is_the_end_of_a_run_without_one_and_interrupts_a_run_with_one() {
     let reflector = reflector();
     let target = format!("udp://{}", reflector.address());
-    for (more, word) in [(&[][..], "complete"), (&["-w", "60s"][..], "interrupted")] {
+    for (extra_args, word) in [(&[][..], "complete"), (&["-w", "60s"][..], "interrupted")] {
         let folder = TestFolder::empty();
-        let running = going(&folder, &target, more);
-        send("INT", running.id());
-        let ran = ended(running);
+        let running = start_saved_fleet(&folder, &target, extra_args);
+        send_signal("INT", running.id());
+        let ran = wait_for_end(running);
         assert_eq!(ran.status, 130, "{}", ran.err);
         let printed = format!("kept as campaign night, {word}; neph report");
         assert!(ran.err.contains(&printed), "{}", ran.err);
-        assert!(shown(&folder).out.contains(word));
-        assert!(messages(&folder) > 100);
+        assert!(list_last(&folder).out.contains(word));
+        assert!(count_stored_messages(&folder) > 100);
         if word == "interrupted" {
             let resumed = folder.neph(["resume", "night"]);
             assert_eq!(resumed.status, 2, "{}", resumed.err);
@@ -174,9 +178,9 @@ fn ctrl_c_in_the_fleet_leaves_the_transfers_out() {
     let reflector = reflector();
     let folder = TestFolder::empty();
     let target = format!("tcp://{}", reflector.address());
-    let running = going(&folder, &target, &["-w", "60s", "--transfers", "8"]);
-    send("INT", running.id());
-    let ran = ended(running);
+    let running = start_saved_fleet(&folder, &target, &["-w", "60s", "--transfers", "8"]);
+    send_signal("INT", running.id());
+    let ran = wait_for_end(running);
     assert_eq!(ran.status, 130, "{}", ran.err);
     assert!(!ran.err.contains("of each class"), "{}", ran.err);
     assert!(ran.out.contains("path changes:"), "{}", ran.out);
@@ -189,9 +193,9 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
     let reflector = reflector();
     let folder = TestFolder::empty();
     let target = format!("syn://{}", reflector.address());
-    let some = ["flows", &target, "-n", "8", "-i", "100ms", "-c", "8"];
-    let more = ["--transfers", "8", "--save", "night"];
-    let mut command = folder.command(some.into_iter().chain(more));
+    let base_args = ["flows", &target, "-n", "8", "-i", "100ms", "-c", "8"];
+    let extra_args = ["--transfers", "8", "--save", "night"];
+    let mut command = folder.command(base_args.into_iter().chain(extra_args));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = command.spawn().expect("neph runs");
     let mut stdout = BufReader::new(running.stdout.take().expect("piped"));
@@ -200,7 +204,7 @@ fn transfers_that_fail_do_not_take_the_summary_away() {
     // A port that nobody listens at answers SYNs too.
     drop(reflector);
     stdout.read_to_string(&mut out).expect("the rest");
-    let ran = ended(running);
+    let ran = wait_for_end(running);
     assert!(out.contains("8 flows, 64 messages, 64 replies"), "{out}");
     let last = ran.err.lines().last().unwrap_or_default();
     assert!(last.contains("Connection refused"), "{}", ran.err);
@@ -214,11 +218,11 @@ fn after_a_kill_the_messages_are_there() {
     let reflector = reflector();
     let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
-    let running = going(&folder, &target, &[]);
-    send("KILL", running.id());
+    let running = start_saved_fleet(&folder, &target, &[]);
+    send_signal("KILL", running.id());
     let killed = running.wait_with_output().expect("it ended");
     assert!(!killed.status.success());
-    assert!(messages(&folder) > 100);
+    assert!(count_stored_messages(&folder) > 100);
     what_is_kept_is_told(&folder);
     // The next who writes ends what was cut off.
     let next = folder.neph(["flows", &target, "-n", "2", "-c", "1", "--save", "day"]);
@@ -242,7 +246,7 @@ fn what_is_kept_is_told(folder: &TestFolder) {
     assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{}", ran.err);
     let expected = format!(
         "{} messages of 1 experiment that did not end are kept: neph report {id} --everything",
-        messages(folder)
+        count_stored_messages(folder)
     );
     assert!(ran.err.contains(&expected), "{expected}: {}", ran.err);
     let ran = folder.neph(["report", id, "--everything"]);
@@ -267,7 +271,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .env("NEPH_WORKSPACE", folder.workspace())
         .output();
-    let ran = Ran::from(output.expect("bash"));
+    let ran = RunOutput::from(output.expect("bash"));
     assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
     let lines: Vec<&str> = ran.err.lines().collect();
     assert!(
@@ -276,7 +280,7 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         "{}",
         ran.err
     );
-    let kept_count = messages(&folder);
+    let kept_count = count_stored_messages(&folder);
     assert!(kept_count > 1000, "{kept_count}");
 }
 
@@ -307,13 +311,13 @@ fn a_reused_name_is_reported_and_an_unnamed_workspace_refused() {
     let reflector = reflector();
     let folder = TestFolder::empty();
     let target = format!("udp://{}", reflector.address());
-    let some = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
+    let base_args = ["flows", &target, "-n", "2", "-c", "2", "-i", "50ms"];
     for expected in [
         None,
         Some("neph: a campaign is called 'night' already: the name will mean this one"),
         Some("neph: 2 campaigns are called 'night' already: the name will mean this one"),
     ] {
-        let ran = folder.neph(some.into_iter().chain(["--save", "night"]));
+        let ran = folder.neph(base_args.into_iter().chain(["--save", "night"]));
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(
             ran.err.contains("'night' already"),
@@ -327,7 +331,7 @@ fn a_reused_name_is_reported_and_an_unnamed_workspace_refused() {
             ran.err
         );
     }
-    let ran = folder.neph(some.into_iter().chain(["--workspace", "elsewhere"]));
+    let ran = folder.neph(base_args.into_iter().chain(["--workspace", "elsewhere"]));
     assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
     let expected = "--workspace elsewhere: nothing is kept there without --save NAME";
     assert!(ran.err.contains(expected), "{}", ran.err);

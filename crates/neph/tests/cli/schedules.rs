@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::distant::{BLOCKS, SITES, Sites, has_no_orders};
-use crate::neph::{SOON, eventually};
+use crate::agent_sites::{BLOCKS, SITES, Sites, has_no_orders};
+use crate::neph::{TIMEOUT, eventually};
 
 fn json(sites: &Sites, arguments: &[&str]) -> Value {
     let text = sites.neph(&[arguments, &["--control", "control", "--format", "json"]].concat());
@@ -11,7 +11,7 @@ fn json(sites: &Sites, arguments: &[&str]) -> Value {
 }
 
 /// Another campaign is refused, and what is known of an agent shows why.
-fn measures_for_it_alone(sites: &Sites) {
+fn assert_agent_is_reserved(sites: &Sites) {
     let other = [
         "run",
         "p.toml",
@@ -61,12 +61,12 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
         "{}",
         taken.err
     );
-    sites.measures("ams");
-    measures_for_it_alone(&sites);
+    sites.wait_until_measuring("ams");
+    assert_agent_is_reserved(&sites);
 
     sites.controller.take().expect("it runs").kill();
     sites.start_controller();
-    eventually("the run ends", SOON, || {
+    eventually("the run ends", TIMEOUT, || {
         json(&sites, &["control", "schedule", "--runs", "p"])[0]["outcome"] == "complete"
     });
     let listed = json(&sites, &["control", "schedule"]);
@@ -80,7 +80,7 @@ fn a_scheduled_campaign_outlives_a_kill_of_its_controller_and_is_measured_once()
             .iter()
             .all(|experiment| experiment["status"] == "complete")
     );
-    eventually("nothing is left of it", SOON, || {
+    eventually("nothing is left of it", TIMEOUT, || {
         has_no_orders(&sites.folder)
     });
 

@@ -4,8 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::neph::{Ran, TestFolder, command, neph};
-use crate::pings::keyed;
+use crate::neph::{RunOutput, TestFolder, command, neph};
+use crate::pings::start_with_key;
 
 const SECRET: &str = "hunter2-never-stored";
 
@@ -21,7 +21,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 #[test]
 fn a_secret_comes_from_a_file_or_a_variable_and_must_be_the_reflectors() {
-    let reflector = keyed(Some("open sesame"));
+    let reflector = start_with_key(Some("open sesame"));
     let target = format!("udp://{}", reflector.address());
     let folder = TestFolder::empty();
     private(&folder, "key", "open sesame\n");
@@ -32,7 +32,7 @@ fn a_secret_comes_from_a_file_or_a_variable_and_must_be_the_reflectors() {
         ("env:NEPH_TEST_KEY", "open barley", 1),
     ] {
         let args = ["ping", &target, "--no-icmp", "-c", "3", "-i", "20ms", "-q"];
-        let ran: Ran = command()
+        let ran: RunOutput = command()
             .args(args)
             .args(["--stamp-key", source, "--timeout", "300ms"])
             .env("NEPH_TEST_KEY", variable)
@@ -154,7 +154,7 @@ fn holds_none(message: &str, bytes: &[u8]) {
 
 #[test]
 fn no_secret_is_stored_exported_or_shown() {
-    let reflector = keyed(Some(SECRET));
+    let reflector = start_with_key(Some(SECRET));
     let target = format!("udp://{}", reflector.address());
     let folder = TestFolder::empty();
     private(&folder, "key", SECRET);

@@ -10,7 +10,7 @@ use neph_sys::process;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::neph::{Ran, SOON, eventually, neph};
+use crate::neph::{RunOutput, TIMEOUT, eventually, neph};
 use crate::pings::reflector;
 
 /// A server's process, ended with it.
@@ -52,7 +52,7 @@ pub(crate) fn serve(test: &str, port: u16, command: &mut Command) -> Option<Serv
         return None;
     };
     let server = Server { process, port };
-    eventually("the server listens", SOON, || {
+    eventually("the server listens", TIMEOUT, || {
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
     Some(server)
@@ -61,7 +61,7 @@ pub(crate) fn serve(test: &str, port: u16, command: &mut Command) -> Option<Serv
 /// A folder with a certificate for localhost and 127.0.0.1, as `openssl req -x509` makes it.
 pub(crate) fn certificate() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let made = process::command("openssl")
+    let openssl = process::command("openssl")
         .args([
             "req",
             "-x509",
@@ -77,22 +77,22 @@ pub(crate) fn certificate() -> TempDir {
         .output()
         .expect("openssl runs");
     assert!(
-        made.status.success(),
+        openssl.status.success(),
         "{}",
-        String::from_utf8_lossy(&made.stderr)
+        String::from_utf8_lossy(&openssl.stderr)
     );
     folder
 }
 
-fn ping(target: &str, more: &[&str]) -> (Ran, Value) {
+fn ping(target: &str, extra_args: &[&str]) -> (RunOutput, Value) {
     let some = ["ping", target, "--no-icmp", "--format", "json"];
-    let ran = neph(some.into_iter().chain(more.iter().copied()));
+    let ran = neph(some.into_iter().chain(extra_args.iter().copied()));
     let document = serde_json::from_str(&ran.out).unwrap_or(Value::Null);
     (ran, document)
 }
 
 /// Replies, errors, lost and not sent of the first flow.
-fn ends(document: &Value) -> [u64; 4] {
+fn outcome_counts(document: &Value) -> [u64; 4] {
     ["replies", "errors", "lost", "failed"].map(|key| {
         document["flows"][0]["tally"][key]
             .as_u64()
@@ -101,7 +101,7 @@ fn ends(document: &Value) -> [u64; 4] {
 }
 
 /// On how many connections the messages went.
-fn connections(document: &Value) -> usize {
+fn connection_count(document: &Value) -> usize {
     let messages = document["messages"].as_array().expect("messages");
     let mut entries: Vec<_> = messages
         .iter()
@@ -133,14 +133,14 @@ fn close_notify_ends_a_reply_and_a_given_certificate_is_trusted() {
         &[&["-c", "3", "-i", "100ms", "-4"][..], &trust].concat(),
     );
     assert_eq!(
-        (ran.status, ends(&document)),
+        (ran.status, outcome_counts(&document)),
         (0, [3, 0, 0, 0]),
         "{}",
         ran.err
     );
     // Each answer ends with close_notify and nothing else: the next message takes a new connection,
     // and its ledger has it.
-    assert_eq!(connections(&document), 3);
+    assert_eq!(connection_count(&document), 3);
     let last = document["messages"][2]["ledger"].to_string();
     assert!(last.contains("handshake"), "{last}");
     let (ran, _) = ping(&target, &["-c", "1", "-4"]);
@@ -205,7 +205,7 @@ fn no_message_is_lost_where_a_keep_alive_ends_between_two_messages() {
             let (ran, document) = ping(&target, &[&some[..], trust].concat());
             let expected = format!("{scheme} every {interval}: {}", ran.err);
             assert_eq!(
-                (ran.status, ends(&document)),
+                (ran.status, outcome_counts(&document)),
                 (0, [4, 0, 0, 0]),
                 "{expected}"
             );
@@ -245,13 +245,13 @@ fn shares_of_all_time_add_up_although_only_some_messages_connect() {
     let target = format!("http://127.0.0.1:{}", server.port);
     let (ran, document) = ping(&target, &["-c", "20", "-i", "20ms"]);
     assert_eq!(
-        (ran.status, ends(&document)),
+        (ran.status, outcome_counts(&document)),
         (0, [20, 0, 0, 0]),
         "{}",
         ran.err
     );
     // The warm-up's HEAD has a connection of its own.
-    assert_eq!(connections(&document), 4);
+    assert_eq!(connection_count(&document), 4);
     let stages = document["flows"][0]["stages"].as_array().expect("stages");
     let shares = stages
         .iter()
@@ -274,7 +274,7 @@ fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
     for (path, status) in [("/no", "http-503"), ("/moved", "http-302")] {
         let (ran, document) = ping(&at(path), &some);
         assert_eq!(
-            (ran.status, ends(&document)),
+            (ran.status, outcome_counts(&document)),
             (1, [0, 4, 0, 0]),
             "{}",
             ran.err
@@ -289,7 +289,7 @@ fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
         &["-c", "4", "-i", "50ms", "--expect-status", "503"],
     );
     assert_eq!(
-        (ran.status, ends(&document)),
+        (ran.status, outcome_counts(&document)),
         (0, [4, 0, 0, 0]),
         "{}",
         ran.err
@@ -303,12 +303,12 @@ fn a_status_that_is_not_expected_is_an_error_and_never_a_latency() {
 pub(crate) fn haproxy(
     test: &str,
     folder: &TempDir,
-    more: &str,
+    extra_lines: &str,
     servers: &[SocketAddr],
 ) -> Option<Server> {
     let port = free_port();
     let mut settings = format!(
-        "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n {more}\n\
+        "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n {extra_lines}\n\
          frontend f\n bind 127.0.0.1:{port}\n default_backend b\nbackend b\n balance roundrobin\n"
     );
     for (number, server) in servers.iter().enumerate() {
@@ -325,8 +325,8 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
     let test = "a_proxy_that_ends_idle_connections_loses_no_message";
     let folder = tempfile::tempdir().expect("a temporary folder");
     let reflector = reflector();
-    let more = "timeout http-keep-alive 300ms\n timeout http-request 300ms";
-    let Some(server) = haproxy(test, &folder, more, &[reflector.address()]) else {
+    let extra_lines = "timeout http-keep-alive 300ms\n timeout http-request 300ms";
+    let Some(server) = haproxy(test, &folder, extra_lines, &[reflector.address()]) else {
         return;
     };
     let target = format!("http://127.0.0.1:{}", server.port);
@@ -334,7 +334,7 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
         let (ran, document) = ping(&target, &["-c", "6", "-i", interval]);
         let expected = format!("every {interval}: {}", ran.err);
         assert_eq!(
-            (ran.status, ends(&document)),
+            (ran.status, outcome_counts(&document)),
             (0, [6, 0, 0, 0]),
             "{expected}"
         );
@@ -342,7 +342,7 @@ fn a_proxy_that_ends_idle_connections_loses_no_message() {
 }
 
 /// A reflector whose clock is 5000 s ahead of ours.
-pub(crate) fn reflector_ahead(test: &str) -> Option<Server> {
+pub(crate) fn reflector_with_other_clock(test: &str) -> Option<Server> {
     let port = free_port();
     let mut command = process::command("unshare");
     command.args(["--time", "--monotonic", "5000", "--fork", "--kill-child"]);
@@ -363,12 +363,12 @@ pub(crate) fn reflector_ahead(test: &str) -> Option<Server> {
 fn two_reflectors_behind_one_address_are_reported_and_share_no_clock() {
     let test = "two_reflectors_behind_one_address_are_reported_and_share_no_clock";
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let ours = reflector();
-    let Some(ahead) = reflector_ahead(test) else {
+    let own_reflector = reflector();
+    let Some(ahead) = reflector_with_other_clock(test) else {
         return;
     };
     let servers = [
-        ours.address(),
+        own_reflector.address(),
         SocketAddr::from(([127, 0, 0, 1], ahead.port)),
     ];
     let Some(balancer) = haproxy(test, &folder, "", &servers) else {
@@ -377,7 +377,7 @@ fn two_reflectors_behind_one_address_are_reported_and_share_no_clock() {
     let target = format!("http://127.0.0.1:{}", balancer.port);
     let (ran, document) = ping(&target, &["-c", "12", "-i", "50ms"]);
     assert_eq!(
-        (ran.status, ends(&document)),
+        (ran.status, outcome_counts(&document)),
         (0, [12, 0, 0, 0]),
         "{}",
         ran.err

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use crate::guests::has_machines;
 use crate::labs::{LabGuard, is_root};
-use crate::neph::{SOON, begin, command, eventually, neph, send};
+use crate::neph::{TIMEOUT, command, eventually, neph, send_signal, start_and_read_line};
 
 /// Every transport, with TLS where it has any, over connections that last and for one message.
-const WAYS: [(&str, &[&str]); 8] = [
+const TRANSPORTS: [(&str, &[&str]); 8] = [
     ("ws", &[]),
     ("wss", &["--insecure"]),
     ("http", &[]),
@@ -40,7 +40,7 @@ impl Peer {
         let mut reflect = command();
         reflect.args(["reflect", "--listen", "127.0.0.1:0", "--tls"]);
         reflect.args(flags).stdout(Stdio::null());
-        let (child, _said, line) = begin(&mut reflect);
+        let (child, _stderr, line) = start_and_read_line(&mut reflect);
         let address = line
             .split_whitespace()
             .find(|word| word.starts_with("127.0.0.1:"));
@@ -66,30 +66,30 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        send("CONT", self.pid());
+        send_signal("CONT", self.pid());
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 /// Stops processes for a while, again and again, until it is dropped.
-struct Stopping {
+struct PeriodicStop {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Stopping {
-    fn begin(pids: Vec<u32>, still: Duration, awake: Duration) -> Self {
+impl PeriodicStop {
+    fn begin(pids: Vec<u32>, stop_time: Duration, run_time: Duration) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let over = Arc::clone(&is_over);
+        let thread_is_over = Arc::clone(&is_over);
         let thread = thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                clock::nap(awake);
+            while !thread_is_over.load(Ordering::Relaxed) {
+                clock::nap(run_time);
                 signal(&pids, "STOP");
                 for pid in &pids {
-                    eventually("it stands still", SOON, || is_stopped(*pid));
+                    eventually("it stands still", TIMEOUT, || is_stopped(*pid));
                 }
-                clock::nap(still);
+                clock::nap(stop_time);
                 signal(&pids, "CONT");
             }
         });
@@ -100,7 +100,7 @@ impl Stopping {
     }
 }
 
-impl Drop for Stopping {
+impl Drop for PeriodicStop {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
@@ -110,7 +110,7 @@ impl Drop for Stopping {
 
 fn signal(pids: &[u32], name: &str) {
     for pid in pids {
-        send(name, *pid);
+        send_signal(name, *pid);
     }
 }
 
@@ -122,7 +122,7 @@ fn is_stopped(pid: u32) -> bool {
 
 /// The network of a flow took less than this at the most, its shares add up, and all
 /// retransmissions were spurious.
-fn holds(message: &str, summary: &Value, limit: Duration) {
+fn assert_not_network(message: &str, summary: &Value, limit: Duration) {
     let flow = &summary["flows"][0];
     let limit = limit.as_secs_f64() * 1e9;
     let network = flow["network_ns"]["max"].as_f64();
@@ -144,26 +144,32 @@ fn holds(message: &str, summary: &Value, limit: Duration) {
     );
 }
 
-fn causes(summary: &Value) -> Vec<&str> {
+fn diagnosed_rules(summary: &Value) -> Vec<&str> {
     let causes = summary["diagnoses"].as_array().expect("a list");
     let rules = causes.iter().filter_map(|cause| cause["rule"].as_str());
     // Of this machine and the hour, or of what was asked for.
-    let alongside = ["starved-client", "stalled-client", "connection-setup"];
-    rules.filter(|rule| !alongside.contains(rule)).collect()
+    let unrelated_rules = ["starved-client", "stalled-client", "connection-setup"];
+    rules
+        .filter(|rule| !unrelated_rules.contains(rule))
+        .collect()
 }
 
 #[test]
 fn a_stopped_peer_is_reported_as_stalled_and_not_as_network() {
     let peer = Peer::begin(&[]);
     let pid = peer.pid();
-    let (still, awake) = (Duration::from_millis(450), Duration::from_millis(150));
-    for direction in WAYS {
-        let message = format!("{direction:?}");
-        let stopping = Stopping::begin(vec![pid], still, awake);
-        let summary = peer.ping(direction, ["-i", "10ms", "-c", "250"]);
+    let (stop_time, run_time) = (Duration::from_millis(450), Duration::from_millis(150));
+    for transport in TRANSPORTS {
+        let message = format!("{transport:?}");
+        let stopping = PeriodicStop::begin(vec![pid], stop_time, run_time);
+        let summary = peer.ping(transport, ["-i", "10ms", "-c", "250"]);
         drop(stopping);
-        holds(&message, &summary, still / 4);
-        assert_eq!(causes(&summary), ["stalled-peer"], "{message}: {summary:#}");
+        assert_not_network(&message, &summary, stop_time / 4);
+        assert_eq!(
+            diagnosed_rules(&summary),
+            ["stalled-peer"],
+            "{message}: {summary:#}"
+        );
         let cause = &summary["diagnoses"][0]["cause"];
         let program = cause.as_str().expect("a sentence");
         assert!(
@@ -176,18 +182,22 @@ fn a_stopped_peer_is_reported_as_stalled_and_not_as_network() {
 #[test]
 fn slow_server_processing_is_not_reported_as_network() {
     let peer = Peer::begin(&["--think", "30ms"]);
-    for direction in WAYS {
-        let message = format!("{direction:?}");
-        let summary = peer.ping(direction, ["-i", "50ms", "-c", "30"]);
-        holds(&message, &summary, Duration::from_millis(15));
-        assert_eq!(causes(&summary), ["slow-server"], "{message}: {summary:#}");
+    for transport in TRANSPORTS {
+        let message = format!("{transport:?}");
+        let summary = peer.ping(transport, ["-i", "50ms", "-c", "30"]);
+        assert_not_network(&message, &summary, Duration::from_millis(15));
+        assert_eq!(
+            diagnosed_rules(&summary),
+            ["slow-server"],
+            "{message}: {summary:#}"
+        );
     }
 }
 
 /// A cgroup with a CPU quota that goes away; what is in it moves out first.
 struct Quota {
     folder: PathBuf,
-    hog: Child,
+    cpu_hog: Child,
 }
 
 impl Quota {
@@ -200,19 +210,19 @@ impl Quota {
         }
         let folder = root.join(format!("neph-stalls-{}", std::process::id()));
         fs::create_dir(&folder).ok()?;
-        let hog = process::command("sh")
+        let cpu_hog = process::command("sh")
             .args(["-c", "while :; do :; done"])
             .spawn();
         let quota_of = Self {
             folder,
-            hog: hog.expect("a shell"),
+            cpu_hog: cpu_hog.expect("a shell"),
         };
         let write = |name: &str, text: String| {
             fs::write(quota_of.folder.join(name), text).expect("our own cgroup");
         };
         write("cpu.cfs_period_us", "500000".to_owned());
         write("cpu.cfs_quota_us", quota.as_micros().to_string());
-        for pid in [pid, quota_of.hog.id()] {
+        for pid in [pid, quota_of.cpu_hog.id()] {
             write("cgroup.procs", pid.to_string());
         }
         Some(quota_of)
@@ -230,8 +240,8 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        let _ = self.hog.kill();
-        let _ = self.hog.wait();
+        let _ = self.cpu_hog.kill();
+        let _ = self.cpu_hog.wait();
         let pids = fs::read_to_string(self.folder.join("cgroup.procs")).unwrap_or_default();
         for pid in pids.lines() {
             let _ = fs::write("/sys/fs/cgroup/cpu/cgroup.procs", pid);
@@ -248,13 +258,13 @@ fn a_peer_throttled_by_its_quota_is_stalled_and_not_network() {
         println!("SKIP {test}: needs root and the cgroup controller cpu (version 1)");
         return;
     };
-    for direction in WAYS {
-        let message = format!("{direction:?}");
+    for transport in TRANSPORTS {
+        let message = format!("{transport:?}");
         let before = quota.throttled();
-        let summary = peer.ping(direction, ["-i", "20ms", "-c", "150"]);
+        let summary = peer.ping(transport, ["-i", "20ms", "-c", "150"]);
         assert!(quota.throttled() - before >= 4, "{message}");
-        holds(&message, &summary, Duration::from_millis(100));
-        let names = causes(&summary);
+        assert_not_network(&message, &summary, Duration::from_millis(100));
+        let names = diagnosed_rules(&summary);
         assert!(names.contains(&"stalled-peer"), "{message}: {summary:#}");
         for wrong in ["bufferbloat", "random-loss"] {
             assert!(!names.contains(&wrong), "{message}: {summary:#}");
@@ -292,7 +302,7 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
     let lab = LabGuard::up(GUEST, 's');
     let machines = machines(&lab.name);
     assert!(!machines.is_empty());
-    let (still, awake) = (Duration::from_millis(900), Duration::from_millis(100));
+    let (stop_time, run_time) = (Duration::from_millis(900), Duration::from_millis(100));
     for target in [
         "icmp://10.87.1.1",
         "udp://10.87.1.1:9000",
@@ -303,12 +313,16 @@ fn a_guest_that_stands_still_behind_a_link_is_no_queue() {
         ];
         let args = ["lab", "run", "client", "--lab", &lab.name, "--"];
         let args = args.into_iter().chain([env!("CARGO_BIN_EXE_neph")]);
-        let stopping = Stopping::begin(machines.clone(), still, awake);
+        let stopping = PeriodicStop::begin(machines.clone(), stop_time, run_time);
         let ran = lab.folder.neph(args.chain(ping));
         drop(stopping);
         assert_eq!(ran.status, 0, "{target}: {}", ran.err);
         let summary: Value = serde_json::from_str(&ran.out).expect("one document");
-        assert_eq!(causes(&summary), ["stalled-peer"], "{target}: {summary:#}");
+        assert_eq!(
+            diagnosed_rules(&summary),
+            ["stalled-peer"],
+            "{target}: {summary:#}"
+        );
         let cause = summary["diagnoses"][0]["cause"]
             .as_str()
             .expect("a sentence");

@@ -9,7 +9,7 @@ use std::time::Duration;
 use neph_sys::clock;
 use serde_json::Value;
 
-use crate::neph::{begin, command, neph, send};
+use crate::neph::{command, neph, send_signal, start_and_read_line};
 use crate::watches::with_loopback;
 
 #[test]
@@ -69,9 +69,16 @@ fn a_load_reports_once_that_it_is_running() {
             .filter(|line| *line == "neph stress: running");
         assert_eq!(printed.count(), 1, "{load_text}: {}", ran.err);
     }
-    let gone = reflecting.address.clone();
+    let stopped_address = reflecting.address.clone();
     drop(reflecting);
-    let ran = neph(["stress", "flow", &gone, "-w", "200ms", "--announce"]);
+    let ran = neph([
+        "stress",
+        "flow",
+        &stopped_address,
+        "-w",
+        "200ms",
+        "--announce",
+    ]);
     assert!(!ran.err.contains("neph stress: running"), "{}", ran.err);
 }
 
@@ -85,7 +92,7 @@ impl Reflecting {
     fn start() -> Self {
         let mut reflect = command();
         reflect.args(["reflect", "--listen", "127.0.0.1:0"]);
-        let (process, _, line) = begin(&mut reflect);
+        let (process, _, line) = start_and_read_line(&mut reflect);
         let address = line.split_whitespace().find(|word| word.contains("127."));
         let address = address.expect("an address").to_owned();
         Self { process, address }
@@ -195,11 +202,11 @@ fn a_stream_that_misses_its_rate_ends_in_time_with_an_error() {
 
 #[test]
 fn traffic_to_a_closed_port_ends_with_an_error() {
-    let gone = Reflecting::start().address.clone();
+    let stopped_address = Reflecting::start().address.clone();
     for kind in ["flow", "stream"] {
-        let ran = neph(["stress", kind, &gone, "-w", "200ms"]);
+        let ran = neph(["stress", kind, &stopped_address, "-w", "200ms"]);
         assert_eq!(ran.status, 1, "{kind}: {}", ran.err);
-        assert!(ran.err.contains(&gone), "{kind}: {}", ran.err);
+        assert!(ran.err.contains(&stopped_address), "{kind}: {}", ran.err);
     }
     let ran = neph(["stress", "flow", "127.0.0.1", "--capacity", "50Mbit/s"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
@@ -223,7 +230,7 @@ fn a_reflector_that_stops_answering_is_reported_as_a_fault() {
         load.stdout(Stdio::piped()).stderr(Stdio::piped());
         let load = load.spawn().expect("neph runs");
         clock::nap(Duration::from_secs(1));
-        send("STOP", reflecting.process.id());
+        send_signal("STOP", reflecting.process.id());
         let ended = load.wait_with_output().expect("it ends");
         let printed = String::from_utf8_lossy(&ended.stderr);
         assert_eq!(ended.status.code(), Some(1), "{load_text}: {printed}");
@@ -246,8 +253,8 @@ fn a_reflector_that_stops_answering_is_reported_as_a_fault() {
 
 #[test]
 fn too_few_cores_for_the_threads_are_reported_once() {
-    let many = ["stress", "cpu", "--target", "100%", "--cores", "256"];
-    let ran = neph(many.into_iter().chain(["-w", "1s"]));
+    let too_many_threads = ["stress", "cpu", "--target", "100%", "--cores", "256"];
+    let ran = neph(too_many_threads.into_iter().chain(["-w", "1s"]));
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert_eq!(ran.err.matches("was requested").count(), 1, "{}", ran.err);
     let forward = thread::available_parallelism().map_or(1, usize::from);
@@ -265,10 +272,10 @@ fn too_few_cores_for_the_threads_are_reported_once() {
         ran.err
     );
     // As many as there are, and more that work less, have room.
-    let few = [
+    let too_few_cores = [
         "stress", "cpu", "--target", "1%", "--cores", "3", "-w", "50ms",
     ];
-    assert!(!neph(few).err.contains("share the"));
+    assert!(!neph(too_few_cores).err.contains("share the"));
 }
 
 #[test]

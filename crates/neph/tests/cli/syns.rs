@@ -6,11 +6,11 @@ use std::process::Command;
 use neph_sys::process;
 
 use crate::labs::is_root;
-use crate::neph::{Ran, command, neph};
+use crate::neph::{RunOutput, command, neph};
 use crate::pings::server;
 
 /// neph without any right: root gives its rights away with `setpriv`, anybody else has none.
-fn powerless() -> Command {
+fn unprivileged_neph() -> Command {
     if !is_root() {
         return command();
     }
@@ -21,7 +21,7 @@ fn powerless() -> Command {
 }
 
 /// Whether each of three lines and the summary tell the answers.
-fn wording(ran: &Ran, word: &str, sum: &str) {
+fn assert_wording(ran: &RunOutput, word: &str, sum: &str) {
     let lines = ran.out.lines().filter(|line| line.ends_with(word));
     assert_eq!(lines.count(), 3, "{}{}", ran.out, ran.err);
     assert!(ran.out.contains(sum), "{}", ran.out);
@@ -30,7 +30,7 @@ fn wording(ran: &Ran, word: &str, sum: &str) {
 #[test]
 fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    let shut = closed.local_addr().expect("an address").port();
+    let closed_port = closed.local_addr().expect("an address").port();
     drop(closed);
     for (port, word, sum) in [
         (
@@ -38,12 +38,12 @@ fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
             "open (SYN-ACK)",
             "all 3 answers were SYN-ACK",
         ),
-        (shut, "closed (RST)", "all 3 answers were RST"),
+        (closed_port, "closed (RST)", "all 3 answers were RST"),
     ] {
         let target = format!("syn://127.0.0.1:{port}");
-        let mut command = powerless();
+        let mut command = unprivileged_neph();
         command.args(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]);
-        let ran: Ran = command
+        let ran: RunOutput = command
             .output()
             .expect("neph and util-linux are there")
             .into();
@@ -51,9 +51,9 @@ fn syns_without_privilege_are_connects_and_a_refusal_is_a_reply_too() {
         let why = "no permission to build TCP segments (CAP_NET_RAW)";
         assert!(ran.err.contains(why), "{}", ran.err);
         assert!(ran.out.contains("3 messages, 3 replies"), "{}", ran.out);
-        wording(&ran, word, sum);
+        assert_wording(&ran, word, sum);
         // Where the right is there, of segments of our own making.
-        wording(
+        assert_wording(
             &neph(["ping", &target, "--no-icmp", "-c", "3", "-i", "60ms"]),
             word,
             sum,

@@ -9,20 +9,20 @@ use std::time::Duration;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::labs::{LabGuard, TWO, privileged};
-use crate::neph::{Ran, begin, command, eventually, neph, send};
+use crate::labs::{LabGuard, TWO_SITES, privileged};
+use crate::neph::{RunOutput, command, eventually, neph, send_signal, start_and_read_line};
 
 /// A server in the background on a port of its own; ended with this.
-pub(crate) struct Serving {
+pub(crate) struct ThroughputServer {
     process: Child,
     pub(crate) address: String,
 }
 
-impl Serving {
+impl ThroughputServer {
     pub(crate) fn start(options: &[&str]) -> Self {
         let mut serve = command();
         serve.args(["throughput", "serve", "--listen", "127.0.0.1:0"]);
-        let (process, _, first) = begin(serve.args(options));
+        let (process, _, first) = start_and_read_line(serve.args(options));
         let fields = first.split_whitespace();
         let address = fields.skip_while(|word| *word != "throughput:").nth(1);
         let address = address.unwrap_or_else(|| panic!("{first}")).to_owned();
@@ -30,14 +30,14 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ThroughputServer {
     fn drop(&mut self) {
-        send("TERM", self.process.id());
+        send_signal("TERM", self.process.id());
         self.process.wait().expect("it ends");
     }
 }
 
-pub(crate) fn document(ran: &Ran) -> Value {
+pub(crate) fn document(ran: &RunOutput) -> Value {
     assert_eq!(ran.status, 0, "{}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }
@@ -48,7 +48,7 @@ pub(crate) fn number(value: &Value) -> f64 {
 
 #[test]
 fn a_target_rate_is_reached_and_named_in_text_and_json() {
-    let serving = Serving::start(&[]);
+    let serving = ThroughputServer::start(&[]);
     let args = |rest: &str| {
         format!(
             "throughput {} -w 2s --rate 50Mbit/s {rest}",
@@ -90,7 +90,7 @@ fn a_target_rate_is_reached_and_named_in_text_and_json() {
 
 #[test]
 fn invalid_or_refused_throughput_requests_are_reported() {
-    let serving = Serving::start(&[
+    let serving = ThroughputServer::start(&[
         "--max-duration",
         "5s",
         "--max-streams",
@@ -125,9 +125,9 @@ fn invalid_or_refused_throughput_requests_are_reported() {
         assert!(ran.err.contains(why), "{args}: {}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{args}: {}", ran.err);
     }
-    let gone = serving.address.clone();
+    let address_after_drop = serving.address.clone();
     drop(serving);
-    let ran = neph(["throughput", &gone]);
+    let ran = neph(["throughput", &address_after_drop]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("is neph throughput serve there?"),
@@ -138,7 +138,7 @@ fn invalid_or_refused_throughput_requests_are_reported() {
 
 #[test]
 fn ctrl_c_prints_the_result_and_frees_the_throughput_server() {
-    let serving = Serving::start(&[]);
+    let serving = ThroughputServer::start(&[]);
     let mut client = command();
     client.args([
         "throughput",
@@ -158,7 +158,7 @@ fn ctrl_c_prints_the_result_and_frees_the_throughput_server() {
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
         text.lines().count() >= 2
     });
-    send("INT", client.id());
+    send_signal("INT", client.id());
     out.read_to_string(&mut text).expect("it ends");
     assert_eq!(client.wait().expect("it ends").code(), Some(130));
     assert!(
@@ -177,19 +177,19 @@ fn ctrl_c_prints_the_result_and_frees_the_throughput_server() {
 }
 
 /// A link of the lab between two sites, with a server at the second.
-pub(crate) struct Linked {
+pub(crate) struct ServerBehindLink {
     lab: LabGuard,
     server: Child,
 }
 
-impl Linked {
+impl ServerBehindLink {
     pub(crate) fn up(link: &str, letter: char) -> Self {
-        let topology = TWO.replace("delay = \"2ms\"", link);
+        let topology = TWO_SITES.replace("delay = \"2ms\"", link);
         let lab = LabGuard::up(&topology, letter);
         let mut serve = process::command("nsenter");
         serve.arg(format!("--net=/run/netns/neph-{}-b", lab.name));
         serve.arg(lab.folder.command([]).get_program());
-        let (server, _, first) = begin(serve.args(["throughput", "serve"]));
+        let (server, _, first) = start_and_read_line(serve.args(["throughput", "serve"]));
         assert!(
             first.contains("serves throughput and request/response tests"),
             "{first}"
@@ -206,9 +206,9 @@ impl Linked {
     }
 }
 
-impl Drop for Linked {
+impl Drop for ServerBehindLink {
     fn drop(&mut self) {
-        send("TERM", self.server.id());
+        send_signal("TERM", self.server.id());
         self.server.wait().expect("it ends");
     }
 }
@@ -218,7 +218,7 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
     if !privileged("a_link_of_20_mbit_is_measured_and_named_as_the_limit") {
         return;
     }
-    let linked = Linked::up(
+    let linked = ServerBehindLink::up(
         "rate = \"20Mbit/s\"\ndelay = \"5ms\"\nqueue = \"64KiB\"",
         't',
     );
@@ -241,17 +241,17 @@ fn a_link_of_20_mbit_is_measured_and_named_as_the_limit() {
         entry["limit_text"]
     );
     assert_eq!(entry["limit"], "path", "{}", entry["limit_text"]);
-    let ours = number(&tcp["directions"][0]["goodput_bit_s"]);
-    if let Some(theirs) = by_iperf3(&linked.lab) {
+    let neph_goodput = number(&tcp["directions"][0]["goodput_bit_s"]);
+    if let Some(theirs) = measure_with_iperf3(&linked.lab) {
         assert!(
-            (ours / theirs - 1.0).abs() < 0.05,
-            "neph {ours}, iperf3 {theirs}"
+            (neph_goodput / theirs - 1.0).abs() < 0.05,
+            "neph {neph_goodput}, iperf3 {theirs}"
         );
     }
 }
 
 /// What iperf3 measures over the same link, where it is installed.
-fn by_iperf3(lab: &LabGuard) -> Option<f64> {
+fn measure_with_iperf3(lab: &LabGuard) -> Option<f64> {
     if process::command("iperf3")
         .arg("--version")
         .output()
@@ -279,7 +279,7 @@ fn an_injected_loss_of_one_percent_is_found() {
     if !privileged("an_injected_loss_of_one_percent_is_found") {
         return;
     }
-    let linked = Linked::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
+    let linked = ServerBehindLink::up("delay = \"2ms\"\nloss = \"1%\"", 'u');
     let shown = linked.measured("throughput", "--udp --rate 20Mbit/s -w 6s --direction both");
     for entry in shown["directions"].as_array().expect("a list") {
         let udp = &entry["udp"];

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use neph_sys::process;
 
 use crate::labs::privileged;
-use crate::neph::{Ran, SOON, command, eventually, ip, neph, send};
+use crate::neph::{RunOutput, TIMEOUT, command, eventually, neph, run_ip, send_signal};
 
 #[test]
 fn this_host_is_one_hop_away_in_every_format() {
@@ -119,7 +119,7 @@ impl SilentNamespace {
             format!("-n {name} link set two up"),
             format!("-n {name} neigh add 10.94.0.2 lladdr 02:00:00:00:00:02 dev one"),
         ] {
-            ip(&line);
+            run_ip(&line);
         }
         nobody
     }
@@ -155,9 +155,11 @@ fn a_trace_exits_with_1_without_answers_and_130_on_ctrl_c() {
     patient.args(args.into_iter().chain(["--timeout", "1min"]));
     let child = patient.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = child.spawn().expect("neph runs");
-    eventually("neph minds ctrl-C", SOON, || catches_interrupts(child.id()));
-    send("INT", child.id());
-    let ran: Ran = child.wait_with_output().expect("it ends").into();
+    eventually("neph minds ctrl-C", TIMEOUT, || {
+        catches_interrupts(child.id())
+    });
+    send_signal("INT", child.id());
+    let ran: RunOutput = child.wait_with_output().expect("it ends").into();
     assert_eq!(ran.status, 130);
     // The signal may come before the first probe; whatever is known then is shown.
     assert!(ran.out.contains("trace to 10.94.0.2"), "{}", ran.out);

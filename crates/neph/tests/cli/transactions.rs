@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::labs::privileged;
-use crate::neph::{command, eventually, neph, send};
-use crate::throughputs::{Linked, Serving, document, number};
+use crate::neph::{command, eventually, neph, send_signal};
+use crate::throughputs::{ServerBehindLink, ThroughputServer, document, number};
 
 #[test]
 fn each_kind_is_measured_in_each_format() {
-    let host = Serving::start(&[]);
+    let host = ThroughputServer::start(&[]);
     for (option, test) in [
         ("--udp", "udp_rr"),
         ("--tcp", "tcp_rr"),
@@ -71,7 +71,7 @@ fn each_kind_is_measured_in_each_format() {
 
 #[test]
 fn invalid_or_refused_transaction_requests_are_reported() {
-    let serving = Serving::start(&["--max-duration", "5s", "--max-streams", "2"]);
+    let serving = ThroughputServer::start(&["--max-duration", "5s", "--max-streams", "2"]);
     let address = serving.address.as_str();
     for (args, status, why) in [
         ("-w 6s", 1, "this server allows at most 5"),
@@ -92,9 +92,9 @@ fn invalid_or_refused_transaction_requests_are_reported() {
         let ran = neph(["rr", address].into_iter().chain(args.split(' ')));
         assert_eq!(ran.status, 2, "{args}: {}", ran.err);
     }
-    let gone = serving.address.clone();
+    let address_after_drop = serving.address.clone();
     drop(serving);
-    let ran = neph(["rr", &gone]);
+    let ran = neph(["rr", &address_after_drop]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
         ran.err.contains("is neph throughput serve there?"),
@@ -105,7 +105,7 @@ fn invalid_or_refused_transaction_requests_are_reported() {
 
 #[test]
 fn ctrl_c_prints_the_result_and_frees_the_transaction_server() {
-    let serving = Serving::start(&[]);
+    let serving = ThroughputServer::start(&[]);
     let mut client = command();
     client.args(["rr", &serving.address, "-w", "5min", "--connect"]);
     let client = client.stdout(Stdio::piped()).stderr(Stdio::null());
@@ -118,7 +118,7 @@ fn ctrl_c_prints_the_result_and_frees_the_transaction_server() {
         text.push_str(&String::from_utf8_lossy(&buffer[..count]));
         text.lines().count() >= 2
     });
-    send("INT", client.id());
+    send_signal("INT", client.id());
     out.read_to_string(&mut text).expect("it ends");
     assert_eq!(client.wait().expect("it ends").code(), Some(130));
     assert!(text.contains("\nTCP_CRR: "), "{text}");
@@ -132,7 +132,7 @@ fn an_injected_delay_appears_in_the_median_of_each_kind() {
         return;
     }
     // 5 ms each way: a round trip of 10 ms, and one more to open a connection.
-    let linked = Linked::up("delay = \"5ms\"", 'v');
+    let linked = ServerBehindLink::up("delay = \"5ms\"", 'v');
     for (options, round_trips) in [("--udp", 1.0), ("--tcp", 1.0), ("--connect", 2.0)] {
         let shown = linked.measured("rr", &format!("{options} -w 3s"));
         let median = number(&shown["rtt"]["p50_ns"]) / 1e6;
@@ -155,7 +155,7 @@ fn an_injected_loss_is_counted_with_its_waiting_time() {
     if !privileged("an_injected_loss_is_counted_with_its_waiting_time") {
         return;
     }
-    let linked = Linked::up("delay = \"1ms\"\nloss = \"2%\"", 'w');
+    let linked = ServerBehindLink::up("delay = \"1ms\"\nloss = \"2%\"", 'w');
     let shown = linked.measured("rr", "-n 4 -w 8s --timeout 20ms");
     let (count, lost) = (number(&shown["transactions"]), number(&shown["lost"]));
     // A request and a reply are lost with 2 % each.
@@ -191,7 +191,7 @@ fn a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate() {
     if !privileged("a_timeout_below_the_rtt_makes_replies_late_and_not_duplicate") {
         return;
     }
-    let linked = Linked::up("delay = \"30ms\"", 'x');
+    let linked = ServerBehindLink::up("delay = \"30ms\"", 'x');
     let shown = linked.measured("rr", "-w 3s --timeout 25ms");
     let (lost, late) = (number(&shown["lost"]), number(&shown["late"]));
     assert_eq!(

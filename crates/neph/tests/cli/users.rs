@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::labs::privileged;
-use crate::neph::{Ran, SOON, TestFolder, command, eventually, ip, neph};
+use crate::neph::{RunOutput, TIMEOUT, TestFolder, command, eventually, neph, run_ip};
 use crate::privileges::{
-    ADMIN, BPF, LOCK, NICE, NOBODY, RAW, Reflector, checked, have, plain, threads, with_connections,
+    ADMIN, BPF, LOCK, NICE, NOBODY, RAW, Reflector, assert_capabilities, check_restricted, threads,
+    unprivileged_neph, with_connections,
 };
 use crate::watches::with_loopback;
 
@@ -31,7 +32,7 @@ fn has_real_time(pid: u32) -> bool {
 }
 
 /// Fails unless every thread of the process has the user and the group of nobody, and no other group.
-fn are_nobodys(pid: u32) {
+fn assert_user_nobody(pid: u32) {
     let ids = [NOBODY; 4].join("\t");
     for thread in threads(pid) {
         assert_eq!((&thread["Uid"], &thread["Gid"]), (&ids, &ids));
@@ -50,8 +51,8 @@ fn a_reflector_becomes_the_user_that_was_named_in_all_threads() {
             let wanted = format!("user {user}, no capabilities");
             assert!(reflector.report.contains(&wanted), "{}", reflector.report);
             with_connections(&reflector, |pid| {
-                have(pid, 0, "reflect --user");
-                are_nobodys(pid);
+                assert_capabilities(pid, 0, "reflect --user");
+                assert_user_nobody(pid);
             });
             assert_eq!(reflector.end(), 0);
         }
@@ -68,7 +69,7 @@ fn every_command_becomes_the_user_that_was_named() {
         let (at, folder) = (reflector.address.as_str(), TestFolder::empty());
         let (tcp, udp) = (format!("tcp://{at}"), format!("udp://{at}"));
         // Nobody answers: the trace lasts.
-        ip("route add 192.0.2.0/24 dev lo");
+        run_ip("route add 192.0.2.0/24 dev lo");
         let here = format!("nephwatch-{}-users", std::process::id());
         let watching = RAW | NICE | ADMIN | BPF | LOCK;
         let commands: [(&[&str], u64); 10] = [
@@ -85,11 +86,11 @@ fn every_command_becomes_the_user_that_was_named() {
         ];
         for (arguments, capabilities) in commands {
             let with_user = [arguments, &["--user", "nobody"]].concat();
-            checked(&with_user, &folder, |pid| {
-                have(pid, capabilities, arguments[0]);
-                are_nobodys(pid);
+            check_restricted(&with_user, &folder, |pid| {
+                assert_capabilities(pid, capabilities, arguments[0]);
+                assert_user_nobody(pid);
                 if arguments[0] == "ping" {
-                    eventually("a thread has real-time priority", SOON, || {
+                    eventually("a thread has real-time priority", TIMEOUT, || {
                         has_real_time(pid)
                     });
                 }
@@ -115,7 +116,7 @@ fn results_measured_as_a_named_user_belong_to_that_user() {
         let run = |arguments: [&str; 8]| {
             let mut neph = folder.command(arguments);
             neph.args(["--user", "nobody"]);
-            Ran::from(neph.output().expect("it runs"))
+            RunOutput::from(neph.output().expect("it runs"))
         };
         // The folder is root's alone, and nobody gets no right to it.
         for arguments in commands {
@@ -160,9 +161,9 @@ fn root_goes_on_in_a_workspace_that_another_user_began() {
         let nobody = NOBODY.parse().ok();
         chown(folder.path(""), nobody, nobody).expect("root may");
         let target = format!("udp://{}", reflector.address);
-        for (name, more) in [("a", &["--user", "nobody"][..]), ("b", &[]), ("c", &[])] {
+        for (name, extra_args) in [("a", &["--user", "nobody"][..]), ("b", &[]), ("c", &[])] {
             let mut neph = folder.command(["flows", &target, "-c", "3", "-n", "4", "--save", name]);
-            let ran = Ran::from(neph.args(more).output().expect("it runs"));
+            let ran = RunOutput::from(neph.args(extra_args).output().expect("it runs"));
             assert_eq!(ran.status, 0, "{name}: {}{}", ran.out, ran.err);
         }
         assert_eq!(reflector.end(), 0);
@@ -184,8 +185,8 @@ fn an_unusable_user_is_refused_in_one_sentence() {
     if !privileged("an_unusable_user_is_refused_in_one_sentence") {
         return;
     }
-    let mut plain = plain();
-    let ran: Ran = plain
+    let mut plain = unprivileged_neph();
+    let ran: RunOutput = plain
         .args(["reflect", "--user", "root"])
         .output()
         .expect("it runs")

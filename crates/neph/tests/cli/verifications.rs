@@ -8,8 +8,8 @@ use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::labs::{TWO, privileged, topology_folder};
-use crate::neph::{begin, eventually, send};
+use crate::labs::{TWO_SITES, privileged, topology_folder};
+use crate::neph::{eventually, send_signal, start_and_read_line};
 use crate::undisturbed::undisturbed;
 
 #[test]
@@ -18,7 +18,7 @@ fn a_lab_is_verified() {
         return;
     }
     let ran = undisturbed(|| {
-        topology_folder(TWO).neph(["lab", "verify", "two.toml", "--format", "json"])
+        topology_folder(TWO_SITES).neph(["lab", "verify", "two.toml", "--format", "json"])
     });
     let checks: Value = serde_json::from_str(&ran.out).expect("JSON");
     let checks = checks.as_array().expect("a list");
@@ -42,9 +42,9 @@ fn an_interrupted_verification_prints_its_results_so_far() {
     }
     let slow = "[[site]]\nname = \"c\"\naddress = \"10.80.0.3/24\"\n\
                 [[link]]\nname = \"far\"\na = \"b\"\nb = \"c\"\ndelay = \"60s\"\n";
-    let folder = topology_folder(&format!("{TWO}{slow}"));
+    let folder = topology_folder(&format!("{TWO_SITES}{slow}"));
     let mut verify = folder.command(["lab", "verify", "two.toml", "--format", "csv"]);
-    let (child, _err, line) = begin(verify.stdout(Stdio::piped()));
+    let (child, _err, line) = start_and_read_line(verify.stdout(Stdio::piped()));
     assert!(line.contains("2 links of two, at most 62 s"), "{line}");
     // Until the second link is being measured.
     let namespace = format!("neph-v{}-b", child.id());
@@ -57,7 +57,7 @@ fn an_interrupted_verification_prints_its_results_so_far() {
             .unwrap_or(0)
     };
     eventually("measured", Duration::from_mins(1), || sent() >= 100);
-    send("INT", child.id());
+    send_signal("INT", child.id());
     let began = Stopwatch::start();
     let output = child.wait_with_output().expect("it ends");
     assert!(began.elapsed() < Duration::from_secs(10));

@@ -8,7 +8,9 @@ use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
 use crate::labs::without_root;
-use crate::neph::{Ran, SOON, TestFolder, begin, eventually, ip, send};
+use crate::neph::{
+    RunOutput, TIMEOUT, TestFolder, eventually, run_ip, send_signal, start_and_read_line,
+};
 use crate::watches_asked::ask_names;
 
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so")]
@@ -26,7 +28,7 @@ pub(crate) fn with_loopback(test: &str, work: impl FnOnce() + Send) {
     };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         with_namespace(&ns, || {
-            ip("link set lo up");
+            run_ip("link set lo up");
             work();
         })
     }));
@@ -46,14 +48,14 @@ impl Watch {
 
     pub(crate) fn of(folder: &TestFolder, interface: &str, arguments: &[&str]) -> Self {
         let mut command = folder.command(["watch", interface].iter().chain(arguments).copied());
-        let (child, printed, line) = begin(command.stdout(Stdio::piped()));
+        let (child, printed, line) = start_and_read_line(command.stdout(Stdio::piped()));
         assert!(line.contains(&format!("looking at {interface}")), "{line}");
         // What it says further is read when it has ended.
         std::mem::forget(printed);
         Self(Some(child))
     }
 
-    fn end(self) -> Ran {
+    fn end(self) -> RunOutput {
         self.output().into()
     }
 
@@ -64,8 +66,8 @@ impl Watch {
     }
 
     /// Ends it as ctrl-C does.
-    pub(crate) fn interrupt(self) -> Ran {
-        send("INT", self.0.as_ref().expect("it runs").id());
+    pub(crate) fn interrupt(self) -> RunOutput {
+        send_signal("INT", self.0.as_ref().expect("it runs").id());
         self.end()
     }
 }
@@ -82,9 +84,9 @@ impl Drop for Watch {
 
 /// Requests one after the other over a connection to a server of ours, which answers each; gives its
 /// port.
-pub(crate) fn exchange(server: &str, many: u8) -> u16 {
+pub(crate) fn exchange(server: &str, count: u8) -> u16 {
     let listener = TcpListener::bind((server, 0)).expect("listen");
-    exchange_with(listener, many, |address| {
+    exchange_with(listener, count, |address| {
         TcpStream::connect(address).expect("connect")
     })
 }
@@ -92,7 +94,7 @@ pub(crate) fn exchange(server: &str, many: u8) -> u16 {
 /// The same with a server that listens already, wherever that is.
 pub(crate) fn exchange_with(
     listener: TcpListener,
-    many: u8,
+    count: u8,
     connect: impl FnOnce(SocketAddr) -> TcpStream,
 ) -> u16 {
     let address = listener.local_addr().expect("address");
@@ -105,7 +107,7 @@ pub(crate) fn exchange_with(
     });
     let mut stream = connect(address);
     stream.set_nodelay(true).expect("an option");
-    for number in 0..many {
+    for number in 0..count {
         let mut byte = [number];
         stream.write_all(&byte).expect("ask");
         stream.read_exact(&mut byte).expect("an answer");
@@ -120,13 +122,15 @@ pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines().map(parse).collect()
 }
 
-pub(crate) fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn lines_of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["kind"] == kind).collect()
 }
 
 /// Bytes of all that was sent by flows in lines of this kind.
 fn sent_bytes(lines: &[Value], kind: &str) -> u64 {
-    let sent = of_kind(lines, kind).into_iter().map(|line| &line["sent"]);
+    let sent = lines_of_kind(lines, kind)
+        .into_iter()
+        .map(|line| &line["sent"]);
     let bytes = sent.flat_map(|sent| ["client", "server"].map(|side| &sent[side]["bytes"]));
     bytes.map(|bytes| bytes.as_u64().expect("a count")).sum()
 }
@@ -140,7 +144,7 @@ fn bytes_of_periods_are_those_of_their_flows_whatever_the_link_header() {
         exchange("127.0.0.1", 20);
         for watch in watches {
             let lines = lines(&watch.interrupt().out);
-            let periods = of_kind(&lines, "period").into_iter();
+            let periods = lines_of_kind(&lines, "period").into_iter();
             let entries = periods.map(|line| line["bytes"].as_u64().expect("a count"));
             let of_flows = sent_bytes(&lines, "flow");
             assert!(of_flows > 40 * 40, "{of_flows}");
@@ -162,7 +166,7 @@ fn flows_are_reported_per_period_and_at_the_end() {
         let ran = watch.interrupt();
         assert_eq!(ran.status, 130);
         let lines = lines(&ran.out);
-        let flows = of_kind(&lines, "flow");
+        let flows = lines_of_kind(&lines, "flow");
         assert_eq!(flows.len(), 1, "{}", ran.out);
         assert_eq!(flows[0]["server"], format!("127.0.0.1:{port}"));
         let answered = &flows[0]["round_trips"]["server"]["acknowledgement"];
@@ -173,7 +177,7 @@ fn flows_are_reported_per_period_and_at_the_end() {
         // What periods tell adds up to what the summary tells.
         let summary = lines.last().expect("a summary");
         let count = |kind: &str| -> u64 {
-            let periods = of_kind(&lines, kind);
+            let periods = lines_of_kind(&lines, kind);
             let with_data = |line: &&Value| {
                 let of = &line["round_trips"]["server"]["acknowledgement"]["with_data"];
                 of["n"].as_u64().unwrap_or(0)
@@ -181,19 +185,19 @@ fn flows_are_reported_per_period_and_at_the_end() {
             periods.iter().map(with_data).sum()
         };
         assert_eq!((count("period"), count("flow_period")), (answers, answers));
-        let packets = of_kind(&lines, "period")
+        let packets = lines_of_kind(&lines, "period")
             .iter()
             .filter_map(|period| period["packets"].as_u64())
             .sum::<u64>();
         assert_eq!(summary["files"][0]["packets"], packets);
         assert_eq!(summary["files"][0]["packets_lost_by_capture"], 0);
-        for period in of_kind(&lines, "period") {
+        for period in lines_of_kind(&lines, "period") {
             for key in ["retransmitted_segments", "spurious_retransmissions"] {
                 assert!(period[key].is_u64(), "{key}: {period}");
             }
             assert_eq!(period["segments_not_tracked"], 0);
         }
-        let samples = of_kind(&lines, "sample");
+        let samples = lines_of_kind(&lines, "sample");
         assert!(samples.len() >= 20, "{}", samples.len());
     });
 }
@@ -253,7 +257,7 @@ fn the_kernel_delivers_only_the_requested_packets() {
         let servers = |watch: Watch| -> Vec<String> {
             let ran = watch.interrupt();
             let lines = lines(&ran.out);
-            let flows = of_kind(&lines, "flow");
+            let flows = lines_of_kind(&lines, "flow");
             let server = |flow: &&Value| flow["server"].as_str().expect("a server").to_owned();
             flows.iter().map(server).collect()
         };
@@ -276,7 +280,7 @@ fn a_path_that_is_too_slow_raises_an_alarm() {
         let ran = watch.interrupt();
         assert_eq!(ran.status, 3, "however it ends: {}", ran.out);
         let lines = lines(&ran.out);
-        let alarms = of_kind(&lines, "alarm");
+        let alarms = lines_of_kind(&lines, "alarm");
         assert_eq!(alarms.len(), 1, "{}", ran.out);
         assert_eq!(
             (&alarms[0]["rule"], &alarms[0]["state"]),
@@ -310,20 +314,20 @@ fn prometheus_metrics_contain_pairs_of_hosts() {
             "path > 1s p50",
         ];
         let mut command = folder.command(arguments);
-        let (child, _said, line) = begin(command.stdout(Stdio::piped()));
+        let (child, _stderr, line) = start_and_read_line(command.stdout(Stdio::piped()));
         let address = line
             .split(['/', ' '])
             .find(|part| part.contains(':') && part.contains('.'));
         let address = address.expect("it says where").to_owned();
         exchange("127.0.0.1", 5);
         let mut page = String::new();
-        eventually("a pair of hosts", SOON, || {
+        eventually("a pair of hosts", TIMEOUT, || {
             page = metrics(&address).unwrap_or_default();
             page.contains("_count{client=\"127.0.0.1\"")
         });
         // It says where it answers before it listens: now it does.
         ask_names();
-        eventually("questions outside of TCP", SOON, || {
+        eventually("questions outside of TCP", TIMEOUT, || {
             page = metrics(&address).unwrap_or_default();
             page.contains("half=\"server\",answer=\"dns\"} 3")
         });
@@ -337,8 +341,8 @@ fn prometheus_metrics_contain_pairs_of_hosts() {
             "{page}"
         );
         assert!(page.contains("neph_watch_packets_lost_total 0"), "{page}");
-        send("TERM", child.id());
-        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        send_signal("TERM", child.id());
+        let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
         assert_eq!(ran.status, 130);
     });
 }

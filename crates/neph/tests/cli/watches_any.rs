@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use neph_sys::netns::{NetNs, remove, with_namespace};
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, ip};
-use crate::watches::{Watch, exchange_with, lines, of_kind, with_loopback};
+use crate::neph::{RunOutput, TestFolder, run_ip};
+use crate::watches::{Watch, exchange_with, lines, lines_of_kind, with_loopback};
 
 /// A namespace behind an interface of this thread's, which is its way to everywhere.
 pub(crate) struct Host {
@@ -19,15 +19,15 @@ impl Host {
     pub(crate) fn behind(test: &str, number: u8) -> Self {
         let name = format!("nephany-{}-{test}-{number}", std::process::id());
         let ns = NetNs::create(&name).expect("make a namespace");
-        ip(&format!(
+        run_ip(&format!(
             "link add to{number} type veth peer name out netns {name}"
         ));
-        ip(&format!("addr add 10.9.{number}.1/24 dev to{number}"));
-        ip(&format!("link set to{number} up"));
+        run_ip(&format!("addr add 10.9.{number}.1/24 dev to{number}"));
+        run_ip(&format!("link set to{number} up"));
         with_namespace(&ns, || {
-            ip(&format!("addr add 10.9.{number}.2/24 dev out"));
-            ip("link set out up");
-            ip(&format!("route add default via 10.9.{number}.1"));
+            run_ip(&format!("addr add 10.9.{number}.2/24 dev out"));
+            run_ip("link set out up");
+            run_ip(&format!("route add default via 10.9.{number}.1"));
         })
         .expect("enter");
         Self { name, ns }
@@ -41,9 +41,9 @@ impl Drop for Host {
 }
 
 /// Packets of the one flow, those that were sent again, and round trips of its server's half.
-fn flow(ran: &Ran) -> [u64; 3] {
+fn flow(ran: &RunOutput) -> [u64; 3] {
     let lines = lines(&ran.out);
-    let [flow] = of_kind(&lines, "flow")[..] else {
+    let [flow] = lines_of_kind(&lines, "flow")[..] else {
         panic!("{}", ran.out);
     };
     let sent = |message: &str| -> u64 {
@@ -58,7 +58,7 @@ fn flow(ran: &Ran) -> [u64; 3] {
     ]
 }
 
-fn summary(ran: &Ran) -> Value {
+fn summary(ran: &RunOutput) -> Value {
     lines(&ran.out).pop().expect("a summary")
 }
 
@@ -69,8 +69,8 @@ fn a_packet_that_a_router_passes_on_counts_once() {
         let (client, server) = (Host::behind("any", 1), Host::behind("any", 2));
         let folder = TestFolder::empty();
         let arguments = ["--format", "ndjson", "--proto", "tcp"];
-        let alongside = ["--write", "any.pcap"];
-        let any = Watch::of(&folder, "any", &[&arguments[..], &alongside].concat());
+        let write_options = ["--write", "any.pcap"];
+        let any = Watch::of(&folder, "any", &[&arguments[..], &write_options].concat());
         let watch = Watch::of(&folder, "to1", &arguments);
         let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.2.2:0"));
         let listener = listener.expect("enter").expect("listen");
@@ -110,7 +110,7 @@ fn a_loopback_packet_counts_once() {
         });
         let (any, output) = (any.interrupt(), watch.interrupt());
         assert_eq!(flow(&any), flow(&output));
-        let packets = |ran: &Ran| summary(ran)["files"][0]["packets"].clone();
+        let packets = |ran: &RunOutput| summary(ran)["files"][0]["packets"].clone();
         assert_eq!(packets(&any), packets(&output));
         assert_eq!(summary(&any)["capture_duplicates_removed"], 0);
     });

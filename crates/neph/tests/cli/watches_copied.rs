@@ -10,8 +10,8 @@ use neph_sys::offload::switch_off;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{Ran, SOON, TestFolder, ip};
-use crate::watches::{Watch, exchange, exchange_with, lines, of_kind, skip, with_loopback};
+use crate::neph::{RunOutput, TIMEOUT, TestFolder, run_ip};
+use crate::watches::{Watch, exchange, exchange_with, lines, lines_of_kind, skip, with_loopback};
 use crate::watches_any::Host;
 
 const ROUND_TRIPS: [&str; 4] = ["--samples", "--format", "ndjson", "--proto=tcp"];
@@ -27,23 +27,28 @@ fn has_programs(test: &str, folder: &TestFolder) -> bool {
 }
 
 /// A watch that listens in one way.
-fn by(direction: &str, folder: &TestFolder, interface: &str, arguments: &[&str]) -> Watch {
+fn start_with_capture(
+    capture_method: &str,
+    folder: &TestFolder,
+    interface: &str,
+    arguments: &[&str],
+) -> Watch {
     Watch::of(
         folder,
         interface,
-        &[&["--listen", direction], arguments].concat(),
+        &[&["--listen", capture_method], arguments].concat(),
     )
 }
 
-fn method_value(ran: &Ran) -> Value {
+fn method_value(ran: &RunOutput) -> Value {
     let stdout = lines(&ran.out);
-    of_kind(&stdout, "period").pop().expect("a period")["capture_method"].clone()
+    lines_of_kind(&stdout, "period").pop().expect("a period")["capture_method"].clone()
 }
 
 /// What each round trip is, and how long it took in nanoseconds.
-fn round_trips(ran: &Ran) -> (Vec<[Value; 3]>, Vec<i64>) {
+fn round_trips(ran: &RunOutput) -> (Vec<[Value; 3]>, Vec<i64>) {
     let stdout = lines(&ran.out);
-    let samples = of_kind(&stdout, "sample").into_iter().map(|sample| {
+    let samples = lines_of_kind(&stdout, "sample").into_iter().map(|sample| {
         let keys = ["side", "method", "answer"].map(|key| sample[key].clone());
         (keys, sample["round_trip_ns"].as_i64().expect("a time"))
     });
@@ -58,45 +63,51 @@ fn bpf_copies_give_the_round_trips_of_the_ring_and_are_used_without_a_queue() {
             return;
         }
         let server = Host::behind("copied", 7);
-        let copied = by("bpf", &folder, "to7", &ROUND_TRIPS);
-        let ringed = by("ring", &folder, "to7", &ROUND_TRIPS);
-        let chosen = Watch::of(&folder, "to7", &ROUND_TRIPS);
+        let copied = start_with_capture("bpf", &folder, "to7", &ROUND_TRIPS);
+        let ring_watch = start_with_capture("ring", &folder, "to7", &ROUND_TRIPS);
+        let default_watch = Watch::of(&folder, "to7", &ROUND_TRIPS);
         let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
         exchange_with(listener.expect("enter").expect("listen"), 200, |address| {
             TcpStream::connect(address).expect("connect")
         });
-        let [copied, ringed, chosen] = [copied, ringed, chosen].map(Watch::interrupt);
+        let [copied, ring_watch, default_watch] =
+            [copied, ring_watch, default_watch].map(Watch::interrupt);
         assert_eq!(
-            [&copied, &ringed, &chosen].map(method_value),
+            [&copied, &ring_watch, &default_watch].map(method_value),
             ["bpf", "ring", "bpf"]
         );
-        let ((keys, copied), (expected, ringed)) = (round_trips(&copied), round_trips(&ringed));
+        let ((keys, copied), (expected, ring_watch)) =
+            (round_trips(&copied), round_trips(&ring_watch));
         assert_eq!(keys, expected);
         assert!(copied.len() >= 200, "{}", copied.len());
-        let apart = copied
+        let difference = copied
             .iter()
-            .zip(&ringed)
+            .zip(&ring_watch)
             .map(|(difference, other)| (difference - other).abs());
-        let mut apart: Vec<i64> = apart.collect();
-        apart.sort_unstable();
-        let median = apart[apart.len() / 2];
+        let mut difference: Vec<i64> = difference.collect();
+        difference.sort_unstable();
+        let median = difference[difference.len() / 2];
         assert!(median < 20_000, "round trips are {median} ns apart");
         // Where packets wait in a queue, are written, or need more memory.
-        for alongside in [
+        for requested in [
             &["--write", "x.pcap"][..],
             &["--snaplen", "4096"],
             &["--ring", "129MiB"],
         ] {
-            let chosen = Watch::of(&folder, "to7", &[alongside, &ROUND_TRIPS].concat());
-            assert_eq!(method_value(&chosen.interrupt()), "ring", "{alongside:?}");
+            let default_watch = Watch::of(&folder, "to7", &[requested, &ROUND_TRIPS].concat());
+            assert_eq!(
+                method_value(&default_watch.interrupt()),
+                "ring",
+                "{requested:?}"
+            );
         }
-        ip("link set to7 down");
-        ip("link set to7 txqueuelen 100 up");
+        run_ip("link set to7 down");
+        run_ip("link set to7 txqueuelen 100 up");
         let queue = ["qdisc", "add", "dev", "to7", "root", "pfifo"];
         let queued = process::command("tc").args(queue).status();
         assert!(queued.expect("the tc program").success());
-        let chosen = Watch::of(&folder, "to7", &ROUND_TRIPS);
-        assert_eq!(method_value(&chosen.interrupt()), "ring");
+        let default_watch = Watch::of(&folder, "to7", &ROUND_TRIPS);
+        assert_eq!(method_value(&default_watch.interrupt()), "ring");
     });
 }
 
@@ -108,30 +119,36 @@ fn with_segmentation_offload_the_ring_is_used_and_shows_wire_segments() {
             return;
         }
         let server = Host::behind("cut", 7);
-        assert_eq!(longest(&folder, &server), ("bpf".into(), true));
+        assert_eq!(
+            capture_large_transfer(&folder, &server),
+            ("bpf".into(), true)
+        );
         switch_off("to7").expect("an interface that cuts nothing itself");
-        assert_eq!(longest(&folder, &server), ("ring".into(), false));
+        assert_eq!(
+            capture_large_transfer(&folder, &server),
+            ("ring".into(), false)
+        );
     });
 }
 
 /// How a watch listens that nobody told how, and whether a packet that it saw of a megabyte was longer
 /// than an Ethernet frame.
-fn longest(folder: &TestFolder, server: &Host) -> (Value, bool) {
+fn capture_large_transfer(folder: &TestFolder, server: &Host) -> (Value, bool) {
     let watch = Watch::of(folder, "to7", &["--format", "ndjson"]);
     let listener = with_namespace(&server.ns, || TcpListener::bind("10.9.7.2:0"));
     let listener = listener.expect("enter").expect("listen");
     let address = listener.local_addr().expect("an address");
-    let takes = std::thread::spawn(move || {
+    let reader = std::thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("accept");
         std::io::copy(&mut peer, &mut std::io::sink()).expect("read")
     });
     let mut stream = TcpStream::connect(address).expect("connect");
     stream.write_all(&vec![7; 1 << 20]).expect("send");
     drop(stream);
-    assert_eq!(takes.join().expect("ended"), 1 << 20);
+    assert_eq!(reader.join().expect("ended"), 1 << 20);
     let ran = watch.interrupt();
     let stdout = lines(&ran.out);
-    let [flow] = of_kind(&stdout, "flow")[..] else {
+    let [flow] = lines_of_kind(&stdout, "flow")[..] else {
         panic!("{}", ran.out);
     };
     let sent = &flow["sent"]["client"];
@@ -159,7 +176,8 @@ fn copies_contain_only_the_requested_packets() {
         ];
         let watches = choices.map(|choice| {
             let arguments = [choice, &["--format", "ndjson"]].concat();
-            ["bpf", "ring"].map(|direction| by(direction, &folder, "lo", &arguments))
+            ["bpf", "ring"]
+                .map(|capture_method| start_with_capture(capture_method, &folder, "lo", &arguments))
         });
         for server in ["127.0.0.1", "::1"] {
             exchange(server, 20);
@@ -171,11 +189,11 @@ fn copies_contain_only_the_requested_packets() {
         }
         let mut packets = Vec::new();
         for (choice, watches) in choices.iter().zip(watches) {
-            let [copied, ringed] = watches.map(|watch| {
+            let [copied, ring_watch] = watches.map(|watch| {
                 let lines = lines(&watch.interrupt().out);
                 lines.last().expect("a summary")["files"][0].clone()
             });
-            assert_eq!(copied, ringed, "{choice:?}");
+            assert_eq!(copied, ring_watch, "{choice:?}");
             packets.push(copied["packets"].as_u64().expect("a count"));
         }
         assert!(packets[0] > 40 && packets[1] > 40, "{packets:?}");
@@ -196,7 +214,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
         let ran = std::thread::scope(|scope| {
             scope.spawn(|| {
                 // At most so long: a watch that does not end is seen by its time.
-                while !is_over.load(Ordering::Relaxed) && began.elapsed() < SOON {
+                while !is_over.load(Ordering::Relaxed) && began.elapsed() < TIMEOUT {
                     let _ = sender.send_to(b"x", "127.0.0.1:9");
                 }
             });
@@ -205,7 +223,7 @@ fn traffic_that_never_pauses_does_not_keep_it_from_ending() {
             ran
         });
         assert_eq!(ran.status, 0, "{}", ran.err);
-        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        assert!(began.elapsed() < TIMEOUT, "{:?}", began.elapsed());
     });
 }
 

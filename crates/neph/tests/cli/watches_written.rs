@@ -5,8 +5,8 @@ use std::process::Stdio;
 use neph_sys::ring::{PacketRing, RingMode};
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, begin, ip};
-use crate::watches::{Watch, exchange, lines, of_kind, with_loopback};
+use crate::neph::{RunOutput, TestFolder, run_ip, start_and_read_line};
+use crate::watches::{Watch, exchange, lines, lines_of_kind, with_loopback};
 
 #[test]
 fn a_written_capture_reads_as_the_reported_values() {
@@ -25,8 +25,8 @@ fn a_written_capture_reads_as_the_reported_values() {
             "the file is whole"
         );
         let read = lines(&read.out);
-        assert_eq!(of_kind(&read, "flow").len(), 2);
-        assert_eq!(of_kind(&read, "flow"), of_kind(&stdout, "flow"));
+        assert_eq!(lines_of_kind(&read, "flow").len(), 2);
+        assert_eq!(lines_of_kind(&read, "flow"), lines_of_kind(&stdout, "flow"));
         let summary = |lines: &[Value]| lines.last().expect("a summary")["round_trips"].clone();
         assert_eq!(summary(&read), summary(&stdout));
     });
@@ -71,7 +71,7 @@ fn a_vlan_tag_stripped_by_the_kernel_is_reported_and_written() {
             "link set near up",
             "link set far up",
         ] {
-            ip(line);
+            run_ip(line);
         }
         let folder = TestFolder::empty();
         let arguments = ["watch", "far", "--port", "443", "--write", "vlan.pcap"];
@@ -79,12 +79,17 @@ fn a_vlan_tag_stripped_by_the_kernel_is_reported_and_written() {
             .iter()
             .chain(&["--count", "1", "--format", "ndjson"]);
         let mut command = folder.command(arguments.copied());
-        let (child, _said, _) = begin(command.stdout(Stdio::piped()));
+        let (child, _stderr, _) = start_and_read_line(command.stdout(Stdio::piped()));
         let sender = PacketRing::open("near", 1, RingMode::Wire).expect("a sender");
         sender.send(&tagged_syn()).expect("send");
-        let ran = Ran::from(child.wait_with_output().expect("it ends"));
+        let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
         let stdout = lines(&ran.out);
-        assert_eq!(of_kind(&stdout, "flow")[0]["via"], "vlan 7", "{}", ran.out);
+        assert_eq!(
+            lines_of_kind(&stdout, "flow")[0]["via"],
+            "vlan 7",
+            "{}",
+            ran.out
+        );
         let written = std::fs::read(folder.path("vlan.pcap")).expect("a capture");
         assert_eq!(written[24 + 16..], tagged_syn(), "as it was on the wire");
     });

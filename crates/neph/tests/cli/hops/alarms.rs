@@ -4,18 +4,20 @@ use std::fs::File;
 
 use serde_json::Value;
 
-use super::simulated::{Path, SECOND, START, Simulated};
+use super::simulated::{SECOND, START, SimulatedCaptures, SimulatedPath};
 use super::{lines, run};
-use crate::neph::{Ran, TestFolder, command};
+use crate::neph::{RunOutput, TestFolder, command};
 
 /// Packets there each 2 ms for so many rounds of 6 ms; from 3 s to 6 s all there take 8 ms more.
 fn captures(folder: &TestFolder, rounds: u32) -> Vec<String> {
     let slow = START + 3 * SECOND..START + 6 * SECOND;
-    let shows = |point: usize, at: i64| {
+    let clock = |point: usize, at: i64| {
         let is_slow = point == 1 && slow.contains(&at);
         at + if is_slow { 8_000_000 } else { 0 }
     };
-    Simulated::of(Path::PLAIN, rounds, 7).write(folder, shows).0
+    SimulatedCaptures::of(SimulatedPath::PLAIN, rounds, 7)
+        .write(folder, clock)
+        .0
 }
 
 #[test]
@@ -64,7 +66,7 @@ fn alarms_are_reported_although_the_output_cannot_be_written() {
     command.arg("hops").args(&files);
     command.args(["--clock", "same", "--alarm", rule]);
     let output = command.stdout(full.expect("a full disk")).output();
-    let ran = Ran::from(output.expect("neph runs"));
+    let ran = RunOutput::from(output.expect("neph runs"));
     assert_eq!(ran.status, 3, "{}", ran.err);
     assert_eq!(ran.err.matches(rule).count(), 2, "{}", ran.err);
     assert!(ran.err.contains("write the output: "), "{}", ran.err);

@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use super::simulated::{Path, Simulated};
-use super::{run, shows};
+use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::{last_clock_shifted, run};
 use crate::neph::TestFolder;
 
 #[test]
 fn figures_name_the_points_and_count_losses() {
     let test_folder = TestFolder::empty();
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
         lost: 20,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    let mut simulated = Simulated::of(path, 300, 11);
-    let (files, _) = simulated.write(&test_folder, shows(3));
+    let mut simulated = SimulatedCaptures::of(path, 300, 11);
+    let (files, _) = simulated.write(&test_folder, last_clock_shifted(3));
     let folder = test_folder.path("drawn");
     let ran = run(&files, &["--figure", &folder.display().to_string()]);
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -42,8 +42,8 @@ fn figures_name_the_points_and_count_losses() {
 #[test]
 fn an_unusable_figure_folder_is_refused_before_any_output() {
     let test_folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 5, 3);
-    let (files, _) = simulated.write(&test_folder, shows(2));
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 5, 3);
+    let (files, _) = simulated.write(&test_folder, last_clock_shifted(2));
     fs::write(test_folder.path("taken"), "").expect("a file");
     for (folder, why) in [
         (

@@ -7,18 +7,18 @@ use std::process::Stdio;
 use neph_sys::process;
 use serde_json::Value;
 
-use super::shows;
-use super::simulated::{Path, Simulated};
-use crate::neph::{Ran, TestFolder, command, send};
+use super::last_clock_shifted;
+use super::simulated::{SimulatedCaptures, SimulatedPath};
+use crate::neph::{RunOutput, TestFolder, command, send_signal};
 
 /// Captures of three points, of which one comes out of a pipe and stops in the middle; then ctrl-C.
-fn interrupted_at(point: usize) -> Ran {
+fn interrupted_at(point: usize) -> RunOutput {
     let folder = TestFolder::empty();
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    let (files, _) = Simulated::of(path, 1_000, 21).write(&folder, shows(3));
+    let (files, _) = SimulatedCaptures::of(path, 1_000, 21).write(&folder, last_clock_shifted(3));
     let (_, file) = files[point].split_once('=').expect("NAME=FILE");
     let capture = fs::read(file).expect("a capture");
     fs::remove_file(file).expect("ours");
@@ -42,12 +42,12 @@ fn interrupted_at(point: usize) -> Ran {
         text
     });
     pipe.write_all(half).expect("neph reads");
-    send("INT", child.id());
+    send_signal("INT", child.id());
     // It looks at the flag with each packet, and goes.
     let _ = pipe.write_all(rest);
     drop(pipe);
-    let ran = Ran::from(child.wait_with_output().expect("it ends"));
-    Ran {
+    let ran = RunOutput::from(child.wait_with_output().expect("it ends"));
+    RunOutput {
         out: stdout.join().expect("it has read"),
         ..ran
     }

@@ -1,38 +1,38 @@
 //! `neph hops` held against a path whose every delay is known, and what it refuses.
 
 mod alarms;
-mod ends;
+mod duplicates;
 mod figures;
 mod interrupted;
-mod mirrored;
-mod nothing_between;
+mod missing_packets;
 mod outage;
+mod same_point;
 mod set_clocks;
 mod simulated;
 mod translated;
-mod unmet;
+mod unmatched_points;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder, neph};
-use simulated::{Path, SECOND, START, Simulated, Truth};
+use crate::neph::{RunOutput, TestFolder, neph};
+use simulated::{SECOND, START, SimulatedCaptures, SimulatedPath, Truth};
 
-fn lines(ran: &Ran) -> Vec<Value> {
+fn lines(ran: &RunOutput) -> Vec<Value> {
     let lines = ran.out.lines();
     lines
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect()
 }
 
-fn run(files: &[String], more: &[&str]) -> Ran {
+fn run(files: &[String], extra_args: &[&str]) -> RunOutput {
     let files = files.iter().map(String::as_str);
     neph(
         ["hops"]
             .into_iter()
             .chain(files)
-            .chain(more.iter().copied()),
+            .chain(extra_args.iter().copied()),
     )
 }
 
@@ -42,7 +42,7 @@ struct Deviation {
     /// Delays of packets in segments that were reported.
     n: usize,
     /// Of these, off by more than 5 us.
-    max_distance: usize,
+    beyond_5us: usize,
     /// In nanoseconds.
     worst: i64,
     bound: i64,
@@ -50,43 +50,43 @@ struct Deviation {
 
 impl Deviation {
     /// What is reported about a packet's delays.
-    fn look(&mut self, line: &Value, truth: &Truth) {
+    fn add_packet(&mut self, line: &Value, truth: &Truth) {
         let segments = line["segments"].as_array().expect("segments");
         for (segment, segment_value) in segments.iter().enumerate() {
-            let Some((a, b)) = truth.at[segment].zip(truth.at[segment + 1]) else {
+            let Some((a, b)) = truth.passed_at[segment].zip(truth.passed_at[segment + 1]) else {
                 assert!(segment_value.is_null(), "{line}");
                 continue;
             };
-            let by = segment_value["ns"].as_i64().expect("a delay") - (b - a).abs();
+            let error = segment_value["ns"].as_i64().expect("a delay") - (b - a).abs();
             let bound = segment_value["bound_ns"].as_i64().expect("a bound");
             assert!(
-                by.abs() <= bound,
-                "segment {segment}: {by}, {bound} at most: {line}"
+                error.abs() <= bound,
+                "segment {segment}: {error}, {bound} at most: {line}"
             );
             self.n += 1;
-            self.max_distance += usize::from(by.abs() > 5_000);
-            self.worst = self.worst.max(by.abs());
+            self.beyond_5us += usize::from(error.abs() > 5_000);
+            self.worst = self.worst.max(error.abs());
             self.bound = self.bound.max(bound);
         }
     }
 }
 
 /// What of all packets together is counted: those that were lost, and copies.
-fn count(lines: &[Value], simulated: &Simulated) {
+fn check_counts(lines: &[Value], simulated: &SimulatedCaptures) {
     let segments = || lines.iter().filter(|line| line["kind"] == "segment");
     let count = |line: &Value, key: &str| line[key].as_u64().expect("a count");
     let truths = simulated.truths.iter();
     let lost = truths.filter(|truth| truth.lost_in.is_some()).count();
-    let lost_value: u64 = segments().map(|line| count(line, "lost")).sum();
-    assert_eq!(lost_value, lost as u64);
+    let reported_lost: u64 = segments().map(|line| count(line, "lost")).sum();
+    assert_eq!(reported_lost, lost as u64);
     for protocol in ["icmp", "tcp", "udp"] {
-        for (direction, is_back) in [("forward", false), ("reverse", true)] {
-            let of = segments()
+        for (direction, is_reverse) in [("forward", false), ("reverse", true)] {
+            let matching = segments()
                 .filter(|line| line["protocol"] == protocol && line["direction"] == direction);
-            let copies: u64 = of.map(|line| count(line, "copies")).sum();
+            let copies: u64 = matching.map(|line| count(line, "copies")).sum();
             assert_eq!(
                 copies,
-                simulated.copies(protocol, is_back) as u64,
+                simulated.copies(protocol, is_reverse) as u64,
                 "{protocol} {direction}"
             );
         }
@@ -94,7 +94,7 @@ fn count(lines: &[Value], simulated: &Simulated) {
 }
 
 /// The last point's clock is 3 s ahead and 40 ppm fast.
-fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
+fn last_clock_shifted(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
     move |point, at| {
         if point + 1 == points {
             at + 3 * SECOND + (at - START) / 1_000_000 * 40
@@ -105,28 +105,32 @@ fn shows(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
 }
 
 /// Runs neph over a simulated path and holds every packet against it.
-fn hold(path: Path, rounds: u32, more: &[&str]) -> Deviation {
+fn measure_deviation(path: SimulatedPath, rounds: u32, extra_args: &[&str]) -> Deviation {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
-    let clocks = shows(path.points);
+    let mut simulated = SimulatedCaptures::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
+    let clocks = last_clock_shifted(path.points);
     let (files, stamps) = simulated.write(&folder, clocks);
-    let all_args: Vec<&str> = ["--format", "ndjson", "--packets"]
+    let args: Vec<&str> = ["--format", "ndjson", "--packets"]
         .into_iter()
-        .chain(more.iter().copied())
+        .chain(extra_args.iter().copied())
         .collect();
-    let ran = run(&files, &all_args);
+    let ran = run(&files, &args);
     assert_eq!(ran.status, 0, "{path:?}: {}", ran.err);
-    let mut off = Deviation::default();
-    let mut hash_sets = HashSet::new();
+    let mut deviation = Deviation::default();
+    let mut seen_packets = HashSet::new();
     let lines = lines(&ran);
     for line in lines.iter().filter(|line| line["kind"] == "packet") {
         let marks = line["timestamps_unix_ns"].as_array().expect("marks");
         let first = marks.iter().enumerate().find(|(_, mark)| !mark.is_null());
         let (point, mark) = first.expect("one mark at least");
         let number = stamps[&(point, mark.as_i64().expect("a stamp"))];
-        assert!(hash_sets.insert(number), "told twice: {line}");
+        assert!(seen_packets.insert(number), "told twice: {line}");
         let truth = &simulated.truths[number];
-        let direction = if truth.is_back { "reverse" } else { "forward" };
+        let direction = if truth.is_reverse {
+            "reverse"
+        } else {
+            "forward"
+        };
         assert_eq!(
             (&line["direction"], &line["protocol"]),
             (&direction.into(), &truth.protocol.into())
@@ -140,68 +144,71 @@ fn hold(path: Path, rounds: u32, more: &[&str]) -> Deviation {
             "{line}"
         );
         for (point, mark) in marks.iter().enumerate() {
-            let shown = truth.at[point].map(|at| clocks(point, at));
-            assert_eq!(mark.as_i64(), shown, "point {point}: {line}");
+            let expected_stamp = truth.passed_at[point].map(|at| clocks(point, at));
+            assert_eq!(mark.as_i64(), expected_stamp, "point {point}: {line}");
         }
-        off.look(line, truth);
+        deviation.add_packet(line, truth);
     }
-    count(&lines, &simulated);
-    assert_eq!(hash_sets.len(), simulated.truths.len(), "{path:?}");
-    assert!(off.n > 0 && off.max_distance * 1_000 <= off.n, "{off:?}");
-    off
+    check_counts(&lines, &simulated);
+    assert_eq!(seen_packets.len(), simulated.truths.len(), "{path:?}");
+    assert!(
+        deviation.n > 0 && deviation.beyond_5us * 1_000 <= deviation.n,
+        "{deviation:?}"
+    );
+    deviation
 }
 
 #[test]
 fn two_clocks_three_seconds_and_forty_ppm_apart_leave_every_delay_right() {
-    let off = hold(Path::PLAIN, 2_000, &[]);
-    assert_eq!(off.n, 12_000);
+    let deviation = measure_deviation(SimulatedPath::PLAIN, 2_000, &[]);
+    assert_eq!(deviation.n, 12_000);
 }
 
 #[test]
 fn five_points_of_which_the_last_has_another_clock_and_loss_in_each_segment() {
-    let path = Path {
+    let path = SimulatedPath {
         points: 5,
         lost: 10,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    let off = hold(path, 1_500, &[]);
-    assert!(off.n > 30_000);
+    let deviation = measure_deviation(path, 1_500, &[]);
+    assert!(deviation.n > 30_000);
 }
 
 #[test]
 fn offload_at_both_ends_translation_and_a_tunnel_in_the_middle_hide_no_packet() {
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
         lost: 5,
         offload: true,
         nat: true,
         vxlan: true,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    hold(path, 1_500, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
+    measure_deviation(path, 1_500, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
 }
 
 #[test]
 fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_packet() {
-    let path = Path {
+    let path = SimulatedPath {
         points: 4,
-        doubled: 20,
-        ..Path::PLAIN
+        duplicated: 20,
+        ..SimulatedPath::PLAIN
     };
-    hold(path, 1_500, &[]);
+    measure_deviation(path, 1_500, &[]);
 }
 
 #[test]
 fn points_of_one_host_have_one_clock_and_no_doubt() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 20, 3);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 3);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let names: Vec<String> = files
         .iter()
         .map(|file| file.replace('=', "@kvm1="))
         .collect();
-    for (files, more) in [(&names, &[][..]), (&files, &["--clock", "same"])] {
-        let arguments = [more, &["--format", "ndjson"]].concat();
+    for (files, extra_args) in [(&names, &[][..]), (&files, &["--clock", "same"])] {
+        let arguments = [extra_args, &["--format", "ndjson"]].concat();
         let ran = run(files, &arguments);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let lines = lines(&ran);
@@ -214,12 +221,12 @@ fn points_of_one_host_have_one_clock_and_no_doubt() {
 #[test]
 fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
     let folder = TestFolder::empty();
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    let mut simulated = Simulated::of(path, 200, 9);
-    let (files, _) = simulated.write(&folder, shows(3));
+    let mut simulated = SimulatedCaptures::of(path, 200, 9);
+    let (files, _) = simulated.write(&folder, last_clock_shifted(3));
     let ran = run(&files, &["--format", "json"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let document: Value = serde_json::from_str(&ran.out).expect("JSON");
@@ -229,15 +236,18 @@ fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
         12,
         "all and three parts of each of three protocols"
     );
-    for of in round_trips.chunks(4) {
-        let mean = |at: usize| of[at]["mean_ns"].as_i64().expect("a time");
-        assert_eq!(of[0]["n"], 200, "{of:?}");
+    for parts_of_rtt in round_trips.chunks(4) {
+        let mean = |at: usize| parts_of_rtt[at]["mean_ns"].as_i64().expect("a time");
+        assert_eq!(parts_of_rtt[0]["n"], 200, "{parts_of_rtt:?}");
         let parts = mean(1) + mean(2) + mean(3);
-        assert!((mean(0) - parts).abs() <= 3, "rounding of means: {of:?}");
+        assert!(
+            (mean(0) - parts).abs() <= 3,
+            "rounding of means: {parts_of_rtt:?}"
+        );
         // The far end took 50 us by its clock, which is 40 ppm fast.
-        assert!((50_000..50_010).contains(&mean(3)), "{of:?}");
+        assert!((50_000..50_010).contains(&mean(3)), "{parts_of_rtt:?}");
     }
-    shares(&document);
+    check_shares(&document);
     let idle = "p1:203.0.113.9=203.0.113.8";
     let warned = run(&files, &["--format", "json", "--nat", idle]);
     assert_eq!((warned.status, warned.out), (0, ran.out));
@@ -247,12 +257,12 @@ fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
         "{}",
         warned.err
     );
-    let with = run(&files, &["--format", "json", "--packets"]);
-    let mut with: Value = serde_json::from_str(&with.out).expect("JSON");
-    let packets = with["packets"].take();
-    let rest = with.as_object_mut().expect("an object");
-    rest.remove("packets");
-    assert_eq!(with, document, "packets are one more member");
+    let with_packets = run(&files, &["--format", "json", "--packets"]);
+    let mut with_packets: Value = serde_json::from_str(&with_packets.out).expect("JSON");
+    let packets = with_packets["packets"].take();
+    let fields = with_packets.as_object_mut().expect("an object");
+    fields.remove("packets");
+    assert_eq!(with_packets, document, "packets are one more member");
     let mut documents = lines(&run(&files, &["--format", "ndjson", "--packets"]));
     documents.retain(|line| line["kind"] == "packet");
     assert_eq!(packets, Value::Array(documents));
@@ -276,8 +286,8 @@ fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
 }
 
 /// Each direction has its own share, and with the far end's they are all there is.
-fn shares(document: &Value) {
-    let of = |table: &str, key: &str| -> Vec<(String, f64)> {
+fn check_shares(document: &Value) {
+    let shares_of = |table: &str, key: &str| -> Vec<(String, f64)> {
         let rows = document[table].as_array().expect("a list").iter();
         rows.filter(|row| table == "segments" || row["part"] == "beyond p2")
             .map(|row| {
@@ -287,13 +297,13 @@ fn shares(document: &Value) {
             .collect()
     };
     let entries = [
-        of("segments", "share_of_round_trip"),
-        of("round_trips", "share"),
+        shares_of("segments", "share_of_round_trip"),
+        shares_of("round_trips", "share"),
     ]
     .concat();
     for protocol in ["icmp", "tcp", "udp"] {
-        let its = entries.iter().filter(|(of, _)| of == protocol);
-        let shares: Vec<f64> = its.map(|(_, share)| *share).collect();
+        let of_protocol = entries.iter().filter(|(name, _)| name == protocol);
+        let shares: Vec<f64> = of_protocol.map(|(_, share)| *share).collect();
         assert_eq!(shares.len(), 5, "{entries:?}");
         let sum: f64 = shares.iter().sum();
         assert!((sum - 1.0).abs() < 1e-9, "{sum}: {shares:?}");
@@ -309,25 +319,25 @@ fn shares(document: &Value) {
 #[test]
 fn files_that_cannot_be_compared_are_refused() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 3, 1);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 1);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let other = TestFolder::empty();
-    let translated = Path {
+    let translated = SimulatedPath {
         nat: true,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
-    let (unmatched, _) = Simulated::of(translated, 3, 1).write(&other, |_, at| at);
+    let (unmatched, _) = SimulatedCaptures::of(translated, 3, 1).write(&other, |_, at| at);
     let twice = [files[0].clone(), files[0].clone()];
     let absent = [files[0].clone(), "p1=/nowhere.pcap".to_owned()];
-    let alien = [unmatched[0].clone(), files[1].clone()];
+    let other_path = [unmatched[0].clone(), files[1].clone()];
     let no_capture = folder.path("text");
     std::fs::write(&no_capture, "no capture at all").expect("a file");
     let no_capture = [files[0].clone(), no_capture.display().to_string()];
-    for (files, more, why) in [
+    for (files, extra_args, why) in [
         (&files[..], &["--packets"][..], "--format"),
         (&twice, &[], "two points are called p0"),
         (&absent, &[], "/nowhere.pcap"),
-        (&alien, &[], "no packet of p0 is in p1"),
+        (&other_path, &[], "no packet of p0 is in p1"),
         (&no_capture, &[], "no capture"),
         (&files[..1], &[], "2"),
         (
@@ -337,7 +347,7 @@ fn files_that_cannot_be_compared_are_refused() {
         ),
         (&files, &["--nat", "p0:1.2.3.4"], "'='"),
     ] {
-        let ran = run(files, more);
+        let ran = run(files, extra_args);
         assert_eq!(ran.status, 2, "{why}: {}", ran.err);
         assert!(ran.err.contains(why), "{why}: {}", ran.err);
         assert!(ran.out.is_empty(), "{}", ran.out);

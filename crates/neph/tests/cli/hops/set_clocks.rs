@@ -2,7 +2,7 @@
 
 use neph_sys::deadline::Stopwatch;
 
-use super::simulated::{Path, SECOND, START, Simulated};
+use super::simulated::{SECOND, START, SimulatedCaptures, SimulatedPath};
 use super::{lines, run};
 use crate::neph::TestFolder;
 
@@ -10,64 +10,67 @@ use crate::neph::TestFolder;
 fn a_clock_step_spoils_only_the_packets_in_flight() {
     for jump in [2 * SECOND, -2 * SECOND] {
         let folder = TestFolder::empty();
-        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
         // While a packet is behind the point.
-        let mut truths = simulated.truths.iter().filter(|truth| !truth.is_back);
-        let passed = truths.find_map(|truth| truth.at[1].filter(|at| *at > START + 3 * SECOND));
+        let mut truths = simulated.truths.iter().filter(|truth| !truth.is_reverse);
+        let passed =
+            truths.find_map(|truth| truth.passed_at[1].filter(|at| *at > START + 3 * SECOND));
         let set = passed.expect("six seconds of them") + 1_000;
-        let shows = |point: usize, at: i64| {
+        let clock = |point: usize, at: i64| {
             if point == 1 && at >= set {
                 at + jump
             } else {
                 at
             }
         };
-        let (files, stamps) = simulated.write(&folder, shows);
+        let (files, stamps) = simulated.write(&folder, clock);
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         let lines = lines(&ran);
-        let (mut counts, mut silent) = (0, 0);
+        let (mut counts, mut without_delay) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
-            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let (a, b) = truth.passed_at[0]
+                .zip(truth.passed_at[1])
+                .expect("nothing is lost");
             let segment = &line["segments"][0];
             let Some(delay) = segment["ns"].as_i64() else {
-                silent += 1;
+                without_delay += 1;
                 continue;
             };
             counts += 1;
-            let off = delay - (b - a).abs();
+            let error = delay - (b - a).abs();
             assert!(
-                off.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
-                "{off}: {line}"
+                error.abs() <= segment["bound_ns"].as_i64().expect("a bound"),
+                "{error}: {line}"
             );
         }
         assert!(
-            counts > 5_900 && counts + silent == 6_000,
-            "{counts} told, {silent} not"
+            counts > 5_900 && counts + without_delay == 6_000,
+            "{counts} told, {without_delay} not"
         );
         assert_eq!(lines.last().expect("a summary")["clocks"][0]["steps"], 1);
         // Those that span the moment would have two seconds of it.
         let parts = lines.iter().filter(|line| line["kind"] == "round_trip");
         let means: Vec<i64> = parts.filter_map(|line| line["mean_ns"].as_i64()).collect();
         // The whole, the segment, and what is beyond: the peer answers after 50 us.
-        let (beyond, _) = means.as_chunks::<3>();
-        assert!(!beyond.is_empty());
+        let (beyond_points, _) = means.as_chunks::<3>();
+        assert!(!beyond_points.is_empty());
         assert!(
-            beyond.iter().all(|[.., beyond]| *beyond == 50_000),
+            beyond_points.iter().all(|[.., mean]| *mean == 50_000),
             "{means:?}"
         );
     }
 }
 
 /// Each set by so much, so many seconds after the beginning.
-type Sets = &'static [(i64, i64)];
+type ClockSteps = &'static [(i64, i64)];
 
 #[test]
 fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
     const DAY: i64 = 86_400;
-    let worlds: [(Sets, Sets); 7] = [
+    let worlds: [(ClockSteps, ClockSteps); 7] = [
         (&[(3, 30 * DAY)], &[]),
         (&[(3, -30 * DAY)], &[]),
         (&[], &[(3, 30 * DAY)]),
@@ -76,76 +79,87 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
         (&[(1, 40 * DAY), (3, -50 * DAY), (5, 7_200)], &[]),
         (&[(1, 40 * DAY), (4, -7_200)], &[(2, -3_600), (5, DAY)]),
     ];
-    for sets in worlds {
+    for clock_steps in worlds {
         let folder = TestFolder::empty();
-        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
-        let shows = |point: usize, at: i64| {
-            let of = [sets.0, sets.1].into_iter().nth(point).unwrap_or_default();
+        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
+        let clock = |point: usize, at: i64| {
+            let of = [clock_steps.0, clock_steps.1]
+                .into_iter()
+                .nth(point)
+                .unwrap_or_default();
             let set = of.iter().filter(|(when, _)| at >= START + when * SECOND);
             at + set.map(|(_, by)| by * SECOND).sum::<i64>()
         };
-        let (files, stamps) = simulated.write(&folder, shows);
-        let began = Stopwatch::start();
+        let (files, stamps) = simulated.write(&folder, clock);
+        let stopwatch = Stopwatch::start();
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         // Work is by packets: it was 72 s for a clock that began in 1970.
-        assert!(began.elapsed().as_secs() < 20, "{sets:?}");
+        assert!(stopwatch.elapsed().as_secs() < 20, "{clock_steps:?}");
         let lines = lines(&ran);
         let mut count = 0;
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
-            assert!(line["lost_in"].is_null(), "{sets:?}: {line}");
+            assert!(line["lost_in"].is_null(), "{clock_steps:?}: {line}");
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
-            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+            let (a, b) = truth.passed_at[0]
+                .zip(truth.passed_at[1])
+                .expect("nothing is lost");
             let segment = &line["segments"][0];
             let Some(delay) = segment["ns"].as_i64() else {
                 continue;
             };
             count += 1;
-            let (off, bound) = (delay - (b - a).abs(), &segment["bound_ns"]);
+            let (error, bound) = (delay - (b - a).abs(), &segment["bound_ns"]);
             let bound = bound.as_i64().expect("a bound");
             assert!(
-                off.abs() <= bound && bound < 50_000_000,
-                "{sets:?}: {off}: {line}"
+                error.abs() <= bound && bound < 50_000_000,
+                "{clock_steps:?}: {error}: {line}"
             );
         }
-        assert!(count > 5_800, "{sets:?}: {count}");
+        assert!(count > 5_800, "{clock_steps:?}: {count}");
         let summary = lines.last().expect("a summary");
-        let many = sets.0.len() + sets.1.len();
-        assert_eq!(summary["clocks"][0]["steps"], many, "{sets:?}");
-        assert_eq!(summary["warnings"], serde_json::json!([]), "{sets:?}");
+        let step_count = clock_steps.0.len() + clock_steps.1.len();
+        assert_eq!(summary["clocks"][0]["steps"], step_count, "{clock_steps:?}");
+        assert_eq!(
+            summary["warnings"],
+            serde_json::json!([]),
+            "{clock_steps:?}"
+        );
     }
 }
 
 #[test]
 fn one_clock_that_is_set_back_is_one_clock() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
     let set = START + 3 * SECOND;
-    let shows = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
-    let (files, stamps) = simulated.write(&folder, shows);
+    let clock = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
+    let (files, stamps) = simulated.write(&folder, clock);
     let ran = run(
         &files,
         &["--clock", "same", "--format", "ndjson", "--packets"],
     );
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
-    let mut silent = 0;
+    let mut without_delay = 0;
     for line in lines(&ran).iter().filter(|line| line["kind"] == "packet") {
         let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
         let truth = &simulated.truths[stamps[&(0, mark)]];
-        let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
+        let (a, b) = truth.passed_at[0]
+            .zip(truth.passed_at[1])
+            .expect("nothing is lost");
         match line["segments"][0]["ns"].as_i64() {
             Some(delay) => assert_eq!(delay, (b - a).abs(), "{line}"),
-            None => silent += 1,
+            None => without_delay += 1,
         }
     }
-    assert!(silent < 20, "{silent}");
+    assert!(without_delay < 20, "{without_delay}");
 }
 
 #[test]
 fn captures_one_behind_the_other_are_no_clock_that_was_set() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 1_000, 11);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
     let (files, _) = simulated.write(&folder, |_, at| at);
     // Both of the first point's halves, the later one first.
     let first_file = files[0]
@@ -174,47 +188,52 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
 fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
     for jump in [10 * SECOND, -10 * SECOND] {
         let folder = TestFolder::empty();
-        let mut simulated = Simulated::of(Path::PLAIN, 1_000, 12);
+        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 12);
         let set = START + 3 * SECOND;
-        let shows = |point: usize, at: i64| {
-            let ahead = if at >= set {
+        let clock = |point: usize, at: i64| {
+            let offset = if at >= set {
                 3_600 * SECOND + jump
             } else {
                 3_600 * SECOND
             };
-            if point == 1 { at + ahead } else { at }
+            if point == 1 { at + offset } else { at }
         };
-        let (files, stamps) = simulated.write(&folder, shows);
+        let (files, stamps) = simulated.write(&folder, clock);
         let ran = run(&files, &["--format", "ndjson", "--packets"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
-        let began = simulated
+        let first_time = simulated
             .truths
             .iter()
-            .filter_map(|truth| truth.at[0])
+            .filter_map(|truth| truth.passed_at[0])
             .min();
         let lines = lines(&ran);
-        let (mut counts, mut around) = (0, 0);
+        let (mut counts, mut in_flight_at_step) = (0, 0);
         for line in lines.iter().filter(|line| line["kind"] == "packet") {
             let mark = line["timestamps_unix_ns"][0].as_i64().expect("a stamp");
             let truth = &simulated.truths[stamps[&(0, mark)]];
-            let (a, b) = truth.at[0].zip(truth.at[1]).expect("nothing is lost");
-            let since = a.min(b) - began.expect("a packet");
-            let off = line["since_ns"].as_i64().expect("a time") - since;
-            assert!(off.abs() <= (b - a).abs(), "off by {off}: {line}");
+            let (a, b) = truth.passed_at[0]
+                .zip(truth.passed_at[1])
+                .expect("nothing is lost");
+            let since = a.min(b) - first_time.expect("a packet");
+            let error = line["since_ns"].as_i64().expect("a time") - since;
+            assert!(error.abs() <= (b - a).abs(), "off by {error}: {line}");
             counts += 1;
-            around += usize::from(line["segments"][0].is_null() && truth.is_back);
+            in_flight_at_step += usize::from(line["segments"][0].is_null() && truth.is_reverse);
         }
         assert_eq!(counts, 6_000);
-        assert!(around > 0, "no packet back passed while the clock was set");
+        assert!(
+            in_flight_at_step > 0,
+            "no packet back passed while the clock was set"
+        );
     }
 }
 
 #[test]
 fn one_clock_that_cannot_have_been_is_doubted() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 200, 13);
-    let ahead = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
-    let (files, _) = simulated.write(&folder, ahead);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 200, 13);
+    let clock = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
+    let (files, _) = simulated.write(&folder, clock);
     let doubt = "leave out --clock same";
     let ran = run(&files, &["--clock", "same"]);
     assert!(ran.err.contains(doubt), "{}{}", ran.err, ran.out);
@@ -232,7 +251,7 @@ fn one_clock_that_cannot_have_been_is_doubted() {
 #[test]
 fn an_unknown_drift_is_null() {
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(text.contains(", drift not known.\n"), "{text}");
     let summary = lines(&run(&files, &["--format", "ndjson"])).pop();
@@ -243,7 +262,8 @@ fn an_unknown_drift_is_null() {
         "{clock}"
     );
     // Over some seconds it is.
-    let (files, _) = Simulated::of(Path::PLAIN, 1_000, 5).write(&folder, |_, at| at);
+    let (files, _) =
+        SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(
         text.contains(" ppm.\n") && !text.contains("not known"),

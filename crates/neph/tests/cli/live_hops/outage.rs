@@ -5,21 +5,24 @@ use std::net::UdpSocket;
 use neph_sys::netns::{NetNs, remove, with_namespace};
 
 use super::{Wire, hops_command, start_recording, stop_with_signal};
-use crate::neph::{TestFolder, ip};
+use crate::neph::{TestFolder, run_ip};
 
 /// Two namespaces as those of a [`Wire`], and a bridge between them in one of its own.
 struct BridgedWire {
     wire: Wire,
-    middle: String,
+    bridge_namespace: String,
 }
 
 impl BridgedWire {
     fn up(test: &str) -> Option<Self> {
         let wire = Wire::up(test)?;
-        let middle = format!("hops-{}-{test}-m", std::process::id());
-        NetNs::create(&middle).expect("another namespace");
-        let bridged = Self { wire, middle };
-        let ([a, b], m) = (&bridged.wire.names, &bridged.middle);
+        let bridge_namespace = format!("hops-{}-{test}-m", std::process::id());
+        NetNs::create(&bridge_namespace).expect("another namespace");
+        let bridged = Self {
+            wire,
+            bridge_namespace,
+        };
+        let ([a, b], m) = (&bridged.wire.names, &bridged.bridge_namespace);
         for line in [
             format!("-n {a} link delete near"),
             format!("-n {m} link add bridge type bridge"),
@@ -33,7 +36,7 @@ impl BridgedWire {
             format!("-n {a} link set near up"),
             format!("-n {b} link set far up"),
         ] {
-            ip(&line);
+            run_ip(&line);
         }
         Some(bridged)
     }
@@ -42,7 +45,7 @@ impl BridgedWire {
 impl Drop for BridgedWire {
     fn drop(&mut self) {
         // Whoever made it is root.
-        let _ = remove(&self.middle);
+        let _ = remove(&self.bridge_namespace);
     }
 }
 
@@ -58,7 +61,10 @@ fn packets_sent_after_a_link_goes_down_are_lost() {
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
     let (child, stderr) = start_recording(hops_command(&folder, "exit 1", &arguments));
     bridged.wire.exchange(20);
-    ip(&format!("-n {} link set two down", bridged.middle));
+    run_ip(&format!(
+        "-n {} link set two down",
+        bridged.bridge_namespace
+    ));
     let sent = with_namespace(&bridged.wire.namespaces[0], || {
         let socket = UdpSocket::bind("10.91.0.1:4001").expect("a socket");
         for number in 0..LOST {

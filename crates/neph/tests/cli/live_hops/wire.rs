@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use neph_sys::netns::{NetNs, remove, with_namespace};
 
-use crate::neph::ip;
+use crate::neph::run_ip;
 
 /// Client and server on a [`Wire`].
 pub(crate) struct Sockets {
@@ -15,9 +15,9 @@ pub(crate) struct Sockets {
 
 impl Sockets {
     /// Datagrams from the client to the server, each answered.
-    pub(crate) fn exchange(&self, many: u8) {
+    pub(crate) fn exchange(&self, count: u8) {
         let mut byte = [0];
-        for number in 0..many {
+        for number in 0..count {
             self.client
                 .send_to(&[number], "10.91.0.2:4002")
                 .expect("sent");
@@ -57,14 +57,14 @@ impl Wire {
             format!("-n {a} link set near up"),
             format!("-n {b} link set far up"),
         ] {
-            ip(&line);
+            run_ip(&line);
         }
         Some(wire)
     }
 
     /// Datagrams from the first to the second, each answered.
-    pub(crate) fn exchange(&self, many: u8) {
-        self.sockets().exchange(many);
+    pub(crate) fn exchange(&self, count: u8) {
+        self.sockets().exchange(count);
     }
 
     /// A socket at each end. Opened once where other threads start programs: between fork and exec a new

@@ -11,7 +11,7 @@ use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE};
 use neph_probe::Reflector;
 use serde_json::Value;
 
-use crate::neph::{SOON, TestFolder, begin, eventually};
+use crate::neph::{TIMEOUT, TestFolder, eventually, start_and_read_line};
 use crate::pings::reflector;
 
 pub(crate) const MESSAGES: usize = 60;
@@ -23,11 +23,15 @@ pub(crate) struct Program(pub(crate) Child);
 
 impl Program {
     /// Starts neph, and waits until its messages have this; gives the line.
-    pub(crate) fn start(folder: &TestFolder, arguments: &[&str], awaited: &str) -> (Self, String) {
+    pub(crate) fn start(
+        folder: &TestFolder,
+        arguments: &[&str],
+        expected_line: &str,
+    ) -> (Self, String) {
         let mut command = folder.command(arguments.iter().copied());
-        let (child, messages, mut line) = begin(&mut command);
+        let (child, messages, mut line) = start_and_read_line(&mut command);
         let mut lines = std::io::BufRead::lines(messages);
-        while !line.contains(awaited) {
+        while !line.contains(expected_line) {
             let next = lines.next().expect("it goes on");
             line = next.expect("readable");
         }
@@ -51,7 +55,7 @@ impl Drop for Program {
 }
 
 /// The usual policy, which allows this host too.
-pub(crate) fn of_this_host() -> String {
+pub(crate) fn policy_for_this_host() -> String {
     let text = DEFAULT_POLICY.replace("\"127.0.0.0/8\", \"::1/128\", ", "");
     let text = text.replace("\"throughput\"]", "\"throughput\", \"reflector\"]");
     text.replace(
@@ -74,13 +78,13 @@ impl Sites {
     pub(crate) fn new(hosts: &[&str]) -> Self {
         let test_folder = TestFolder::empty();
         let reflector = reflector();
-        let froms = SITES.map(|site| format!("\"at {site}\"")).join(", ");
+        let sources = SITES.map(|site| format!("\"at {site}\"")).join(", ");
         let sites =
             SITES.map(|site| format!("[[site]]\nname = \"at {site}\"\nagent = \"{site}\"\n"));
         let port = reflector.address().port();
         let endpoints = hosts.iter().map(|host| {
             format!(
-                "[[endpoint]]\nname = \"{host}\"\nurl = \"ws://{host}:{port}\"\nfrom = [{froms}]\n"
+                "[[endpoint]]\nname = \"{host}\"\nurl = \"ws://{host}:{port}\"\nfrom = [{sources}]\n"
             )
         });
         let plan = format!(
@@ -101,7 +105,7 @@ impl Sites {
         for site in SITES {
             let folder = sites.folder.path(&format!("agent-{site}"));
             fs::create_dir(&folder).expect("writable");
-            fs::write(folder.join(POLICY_FILE), of_this_host()).expect("writable");
+            fs::write(folder.join(POLICY_FILE), policy_for_this_host()).expect("writable");
             let ran = sites.neph(&["control", "invite", site, "--control", "control"]);
             sites.start_agent(site, Some(ran.trim()));
         }
@@ -151,10 +155,10 @@ impl Sites {
     }
 
     /// Waits until an agent is carrying something out.
-    pub(crate) fn measures(&self, site: &str) {
+    pub(crate) fn wait_until_measuring(&self, site: &str) {
         let journals = self.folder.path(&format!("agent-{site}/journals"));
         let message = format!("{site} measures");
-        eventually(&message, SOON, || !is_empty(&journals));
+        eventually(&message, TIMEOUT, || !is_empty(&journals));
     }
 
     pub(crate) fn experiments(&self) -> Vec<Value> {
@@ -171,7 +175,7 @@ pub(crate) fn has_no_orders(test_folder: &TestFolder) -> bool {
 }
 
 /// The names in a folder; none where there is no folder.
-pub(crate) fn names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
+pub(crate) fn file_names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries
         .filter_map(|dir_entry| Some(dir_entry.ok()?.file_name()))
@@ -180,5 +184,5 @@ pub(crate) fn names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
 
 /// Whether nothing but a lock is in it.
 pub(crate) fn is_empty(folder: &Path) -> bool {
-    names(folder).iter().all(|name| name == "lock")
+    file_names(folder).iter().all(|name| name == "lock")
 }

@@ -9,7 +9,7 @@ use neph_model::{
 use neph_store::{Access, open};
 use serde_json::Value;
 
-use crate::neph::{TestFolder, raw};
+use crate::neph::{TestFolder, latency_tester_csv};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
@@ -17,7 +17,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn campaigns_and_their_experiments_are_listed() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let ran = folder.neph(["list"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains("imported"), "{}", ran.out);
@@ -37,7 +37,7 @@ fn campaigns_and_their_experiments_are_listed() {
 
 #[test]
 fn a_table_for_programs_has_raw_values() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let csv = folder.neph(["list", "last", "--format", "csv"]).out;
     let mut lines = csv.lines();
     let heading = "id,started_unix_ns,block,attempt,scenario,status,messages,lost,response_p50_ns,\
@@ -48,7 +48,7 @@ fn a_table_for_programs_has_raw_values() {
 
 #[test]
 fn a_campaign_and_an_experiment_are_shown() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let text = folder.neph(["show"]).out;
     for part in [
         "Campaign\n",
@@ -80,7 +80,7 @@ fn a_campaign_and_an_experiment_are_shown() {
 
 #[test]
 fn each_listed_id_opens_its_campaign_or_experiment() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let campaign = json(&folder.neph(["list", "--format", "json"]).out)[0]["id"].clone();
     let listed = json(&folder.neph(["list", "last", "--format", "json"]).out);
     for text in [["list", "last"], ["show", "last"]] {
@@ -107,7 +107,7 @@ fn each_listed_id_opens_its_campaign_or_experiment() {
 
 #[test]
 fn every_export_has_every_message() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     for (format, lines) in [("csv", 81), ("jsonl", 80)] {
         let ran = folder.neph(["export", "--format", format, "--output", format]);
         assert_eq!(ran.status, 0, "{}", ran.err);
@@ -124,7 +124,7 @@ fn every_export_has_every_message() {
 }
 
 /// Adds a second try of the second experiment that was cut off.
-fn add_one_cut_off(folder: &TestFolder) {
+fn add_interrupted_experiment(folder: &TestFolder) {
     let workspace = folder.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let campaign = store.campaigns().expect("readable")[0].id;
@@ -151,7 +151,7 @@ fn add_one_cut_off(folder: &TestFolder) {
 
 /// What a kill -9 leaves of a campaign: it and its second try of an experiment are said to be
 /// running.
-fn leave_one_running(folder: &TestFolder) -> Campaign {
+fn add_killed_campaign(folder: &TestFolder) -> Campaign {
     let workspace = folder.workspace().display().to_string();
     let mut store = open(&workspace, Access::Write).expect("free");
     let earlier = store.campaigns().expect("readable").remove(0);
@@ -181,8 +181,8 @@ fn leave_one_running(folder: &TestFolder) -> Campaign {
 
 #[test]
 fn a_killed_campaign_is_listed_as_interrupted_with_its_results_and_next_command() {
-    let folder = TestFolder::measured();
-    let killed = leave_one_running(&folder);
+    let folder = TestFolder::with_campaign();
+    let killed = add_killed_campaign(&folder);
     let list = folder.neph(["list"]).out;
     let expected = format!("interrupted (neph resume {})", killed.id);
     assert!(
@@ -214,7 +214,7 @@ fn a_killed_campaign_is_listed_as_interrupted_with_its_results_and_next_command(
 
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let ran = folder.neph(["export", "--format", "jsonl", "--output", "/dev/full"]);
     assert_eq!(ran.status, 1, "{}", ran.err);
     assert!(
@@ -227,8 +227,8 @@ fn a_file_that_cannot_be_written_is_named() {
 
 #[test]
 fn an_export_contains_incomplete_experiments_only_on_request() {
-    let folder = TestFolder::measured();
-    add_one_cut_off(&folder);
+    let folder = TestFolder::with_campaign();
+    add_interrupted_experiment(&folder);
     let export = ["export", "--format", "csv", "--output", "-"];
     let ran = folder.neph(export);
     assert_eq!(
@@ -238,8 +238,9 @@ fn an_export_contains_incomplete_experiments_only_on_request() {
         ran.err
     );
     assert!(!ran.out.contains("interrupted"));
-    let left = "80 messages of 2 experiments of 'raw-data' written to -; 1 that is not complete";
-    assert!(ran.err.contains(left), "{}", ran.err);
+    let written_and_left_out =
+        "80 messages of 2 experiments of 'raw-data' written to -; 1 that is not complete";
+    assert!(ran.err.contains(written_and_left_out), "{}", ran.err);
     let ran = folder.neph(export.into_iter().chain(["--everything"]));
     assert_eq!(ran.out.lines().count(), 121, "{}", ran.err);
     let cut_off = ran
@@ -251,7 +252,7 @@ fn an_export_contains_incomplete_experiments_only_on_request() {
 
 #[test]
 fn an_export_of_nothing_destroys_no_file() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     std::fs::write(folder.path("earlier.csv"), "kept").expect("written");
     for message in ["--flows", "--transfers"] {
         let export = [
@@ -276,7 +277,7 @@ fn an_export_of_nothing_destroys_no_file() {
 
 #[test]
 fn a_latency_testers_folder_is_exported_and_imported_again() {
-    let test_folder = TestFolder::measured();
+    let test_folder = TestFolder::with_campaign();
     let export = ["export", "--format", "latency-tester", "--output"];
     let ran = test_folder.neph(export.into_iter().chain(["out"]));
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
@@ -298,9 +299,9 @@ fn a_latency_testers_folder_is_exported_and_imported_again() {
 
 #[test]
 fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     fs::create_dir(folder.path("older")).expect("a folder");
-    let text = raw(1_500_000_000_000_000_000);
+    let text = latency_tester_csv(1_500_000_000_000_000_000);
     fs::write(folder.path("older/1-metro.i100.x64.csv"), text).expect("a file");
     let report = "#frame-timestamp,tcp-ack-rtt,tcp-stream-id,retransmission,ip-dst\n\
                   \"1500000000.050\",\"0.050\",\"0\",\"1\",\"10.0.0.1\"\n";
@@ -325,7 +326,7 @@ fn an_import_names_the_campaign_that_it_became_however_old_it_is() {
 
 #[test]
 fn one_experiment_can_be_exported_alone_and_imported_again() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let experiments = json(&folder.neph(["list", "last", "--format", "json"]).out);
     let id = experiments[0]["id"].as_str().expect("a text");
     fs::create_dir(folder.path("out")).expect("a folder");

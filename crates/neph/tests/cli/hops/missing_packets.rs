@@ -5,28 +5,28 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::simulated::{Path, Simulated};
+use super::simulated::{SimulatedCaptures, SimulatedPath};
 use super::{lines, run};
-use crate::cut::unfinished_zstd;
 use crate::neph::{TestFolder, neph};
+use crate::truncated_captures::unfinished_zstd;
 
 /// Bytes before the first packet of a capture.
 pub(super) const HEADER: usize = 24;
 
 /// Where the packet that begins here ends.
-pub(super) fn next(capture: &[u8], at: usize) -> usize {
+pub(super) fn next_record(capture: &[u8], at: usize) -> usize {
     let stored = capture[at + 8..at + 12].try_into().expect("four bytes");
     at + 16 + usize::try_from(u32::from_le_bytes(stored)).expect("short")
 }
 
 /// Others talk to the same server by some of the packets: host 9 in the place of host 1.
-fn of_others(capture: &[u8], is_theirs: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+fn with_other_client(capture: &[u8], is_other_client: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut capture = capture.to_vec();
     let mut at = HEADER;
     while at < capture.len() {
-        let end = next(&capture, at);
+        let end = next_record(&capture, at);
         let packet = &mut capture[at + 16..end];
-        if is_theirs(packet) {
+        if is_other_client(packet) {
             for host in [15, 19] {
                 packet[host] = if packet[host] == 1 { 9 } else { packet[host] };
             }
@@ -39,7 +39,7 @@ fn of_others(capture: &[u8], is_theirs: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 #[test]
 fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
     let output = run(&files, &["--clock", "same", "--format", "ndjson"]);
     let paths = files.iter().map(|file| file.rsplit('=').next());
     let paths: Vec<&str> = paths.map(|path| path.expect("a path")).collect();
@@ -63,36 +63,42 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
 
 #[test]
 fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(path, 100, 21);
+    let mut simulated = SimulatedCaptures::of(path, 100, 21);
     let (files, _) = simulated.write(&folder, |_, at| at);
     // Host 9 is at the first two points alone.
     for point in ["p0.pcap", "p1.pcap"] {
         let file = folder.path(point);
         let mut capture = fs::read(&file).expect("a capture");
-        let others = of_others(&capture, |_| true);
-        capture.extend(&others[HEADER..]);
+        let other_captures = with_other_client(&capture, |_| true);
+        capture.extend(&other_captures[HEADER..]);
         fs::write(&file, capture).expect("a file");
     }
     // The last point's capture is over half way.
     let file = folder.path("p2.pcap");
     let capture = fs::read(&file).expect("a capture");
-    let mut passed: Vec<i64> = simulated.truths.iter().filter_map(|of| of.at[2]).collect();
+    let mut passed: Vec<i64> = simulated
+        .truths
+        .iter()
+        .filter_map(|truth| truth.passed_at[2])
+        .collect();
     passed.sort_unstable();
     let kept_count = passed.len() / 2;
-    let end = (0..kept_count).fold(HEADER, |at, _| next(&capture, at));
+    let end = (0..kept_count).fold(HEADER, |at, _| next_record(&capture, at));
     fs::write(&file, &capture[..end]).expect("a file");
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
     let loss_unknown = &lines.last().expect("a summary")["loss_unknown"];
-    let forward = || simulated.truths.iter().filter(|truth| !truth.is_back);
+    let forward = || simulated.truths.iter().filter(|truth| !truth.is_reverse);
     let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_count - 1]);
-    let later = forward().filter(|truth| is_later(truth.at[2])).count();
+    let later = forward()
+        .filter(|truth| is_later(truth.passed_at[2]))
+        .count();
     assert!(later > 100, "{later}");
     // Of host 9 too, what came later says nothing.
     let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
@@ -111,9 +117,9 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     // Host 9's first came before anything passed the last point.
     assert_eq!(at_end + 1, not_captured, "{loss_unknown}");
     assert_eq!(loss_unknown["clock_offset_unknown"], 0, "{loss_unknown}");
-    let lost = lines.iter().filter(|line| line["kind"] == "segment");
-    assert!(lost.clone().count() > 0);
-    assert!(lost.clone().all(|line| line["lost"] == 0));
+    let segments = lines.iter().filter(|line| line["kind"] == "segment");
+    assert!(segments.clone().count() > 0);
+    assert!(segments.clone().all(|line| line["lost"] == 0));
     let text = run(&files, &["--clock", "same"]);
     for printed in [
         format!("{never} packets not seen at the next point, of hosts"),
@@ -126,7 +132,7 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
 #[test]
 fn an_unusable_file_is_refused_with_its_remedy() {
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 3, 5).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 5).write(&folder, |_, at| at);
     let mut broken = fs::read(folder.path("p0.pcap")).expect("a capture");
     let total = broken.len();
     broken.extend([0xff; 16]);
@@ -145,11 +151,11 @@ fn an_unusable_file_is_refused_with_its_remedy() {
 }
 
 /// The packets of a capture that a filter leaves.
-fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+fn filter_packets(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut captures = capture[..HEADER].to_vec();
     let mut at = HEADER;
     while at < capture.len() {
-        let end = next(capture, at);
+        let end = next_record(capture, at);
         if is_kept(&capture[at + 16..end]) {
             captures.extend(&capture[at..end]);
         }
@@ -159,33 +165,33 @@ fn filtered(capture: &[u8], is_kept: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 }
 
 /// Losses of each segment, protocol and way that has any.
-fn lost(documents: &[Value]) -> Vec<(String, u64)> {
+fn losses_by_segment(documents: &[Value]) -> Vec<(String, u64)> {
     let segments = documents.iter().filter(|line| line["kind"] == "segment");
-    let lost = segments.map(|line| {
+    let losses = segments.map(|line| {
         let name = format!(
             "{} {} {}",
             line["segment"], line["protocol"], line["direction"]
         );
         (name, line["lost"].as_u64().expect("a count"))
     });
-    lost.filter(|(_, lost)| *lost > 0).collect()
+    losses.filter(|(_, lost)| *lost > 0).collect()
 }
 
 /// Takes from a point's capture all but what is kept, and holds what is reported about these kinds.
-fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
-    let path = Path {
+fn check_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
+    let path = SimulatedPath {
         points: 3,
         lost: 100,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(path, 300, 33);
+    let mut simulated = SimulatedCaptures::of(path, 300, 33);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let ndjson = ["--format", "ndjson", "--clock", "same"];
     let before = lines(&run(&files, &ndjson));
     let file = folder.path(&format!("{point}.pcap"));
     let capture = fs::read(&file).expect("a capture");
-    fs::write(&file, filtered(&capture, is_kept)).expect("a file");
+    fs::write(&file, filter_packets(&capture, is_kept)).expect("a file");
     let ran = run(&files, &ndjson);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let after = lines(&ran);
@@ -209,19 +215,19 @@ fn hold_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &
         assert!(text.out.contains(&printed), "{printed}: {}", text.out);
     }
     // What the network lost of all others is lost as before; what a point saw first is not.
-    let before = lost(&before);
-    let of_others = lost(&after);
-    assert!(of_others.len() >= 6, "{of_others:?}");
+    let before = losses_by_segment(&before);
+    let losses_after = losses_by_segment(&after);
+    assert!(losses_after.len() >= 6, "{losses_after:?}");
     assert!(
-        of_others.iter().all(|of| before.contains(of)),
-        "{of_others:?} of {before:?}"
+        losses_after.iter().all(|of| before.contains(of)),
+        "{losses_after:?} of {before:?}"
     );
 }
 
 #[test]
 fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 300, 35);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 300, 35);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let file = folder.path("p1.pcap");
     let capture = fs::read(&file).expect("a capture");
@@ -231,13 +237,14 @@ fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
         observed.set(observed.get() + 1);
         observed.get() <= total / 4 && packet[9] != 17
     };
-    fs::write(&file, filtered(&capture, is_kept)).expect("a file");
+    fs::write(&file, filter_packets(&capture, is_kept)).expect("a file");
     let documents = lines(&run(&files, &["--format", "ndjson", "--clock", "same"]));
     let unknown = &documents.last().expect("a summary")["loss_unknown"];
-    let [filtered, captured] = ["never_passed", "not_captured"].map(|of| unknown[of].as_u64());
-    assert!(filtered > Some(0), "{unknown}");
+    let [never_passed, not_captured] =
+        ["never_passed", "not_captured"].map(|of| unknown[of].as_u64());
+    assert!(never_passed > Some(0), "{unknown}");
     assert!(
-        captured > filtered.map(|filtered| 3 * filtered),
+        not_captured > never_passed.map(|count| 3 * count),
         "{unknown}"
     );
 }
@@ -245,7 +252,7 @@ fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
 #[test]
 fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 5);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
     // So many bytes of each packet.
@@ -253,7 +260,7 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
         let mut captures = capture[..HEADER].to_vec();
         let mut at = HEADER;
         while at < capture.len() {
-            let end = next(&capture, at);
+            let end = next_record(&capture, at);
             let short = bytes.min(end - at - 16);
             captures.extend(&capture[at..at + 8]);
             captures.extend(u32::try_from(short).expect("short").to_le_bytes());
@@ -289,11 +296,11 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 #[test]
 fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mistaken_for_it() {
     let folder = TestFolder::empty();
-    let mut simulated = Simulated::of(Path::PLAIN, 20, 5);
+    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 5);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
     let copy = folder.path("copy.pcap");
-    let end = (0..50).fold(HEADER, |at, _| next(&capture, at));
+    let end = (0..50).fold(HEADER, |at, _| next_record(&capture, at));
     fs::write(&copy, &capture[..end]).expect("a file");
     let copy = copy.display().to_string();
     let path = folder.path("p0.pcap").display().to_string();
@@ -307,7 +314,7 @@ fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mista
     let same = run(&[files[0].clone(), copy], &["--clock", "same"]);
     assert!(!same.err.contains("twice"), "{}", same.err);
     let file = folder.path("p1.pcap");
-    let forward = filtered(&fs::read(&file).expect("a capture"), |packet| {
+    let forward = filter_packets(&fs::read(&file).expect("a capture"), |packet| {
         packet[15] == 1
     });
     fs::write(&file, forward).expect("a file");
@@ -319,26 +326,26 @@ fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mista
 #[test]
 fn packets_excluded_by_a_points_filter_are_not_lost() {
     let (protocol, source) = (9, 15);
-    hold_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "forward")]);
-    let back = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "reverse"));
-    hold_filtered("p0", |packet| packet[source] == 1, &back);
+    check_filtered("p2", |packet| packet[protocol] != 17, &[("udp", "forward")]);
+    let reverse = ["icmp", "tcp", "udp"].map(|protocol| (protocol, "reverse"));
+    check_filtered("p0", |packet| packet[source] == 1, &reverse);
 }
 
 #[test]
 fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
-    let path = Path {
+    let path = SimulatedPath {
         points: 3,
-        ..Path::PLAIN
+        ..SimulatedPath::PLAIN
     };
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(path, 100, 43).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(path, 100, 43).write(&folder, |_, at| at);
     let is_ping_of_one = |packet: &[u8]| packet[9] == 1 && (packet[15] == 1 || packet[19] == 1);
     for point in ["p0", "p1", "p2"] {
         let file = folder.path(&format!("{point}.pcap"));
         let mut capture = fs::read(&file).expect("a capture");
-        let others = of_others(&capture, |_| true);
-        capture.extend(&others[HEADER..]);
-        let capture = filtered(&capture, |packet| point == "p0" || !is_ping_of_one(packet));
+        let other_captures = with_other_client(&capture, |_| true);
+        capture.extend(&other_captures[HEADER..]);
+        let capture = filter_packets(&capture, |packet| point == "p0" || !is_ping_of_one(packet));
         fs::write(&file, capture).expect("a file");
     }
     let ran = run(&files, &["--clock", "same", "--format", "ndjson"]);
@@ -368,17 +375,21 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
 #[test]
 fn hosts_captured_in_one_direction_are_reported_with_a_remedy() {
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
     let is_datagram = |packet: &[u8]| packet[9] == 17;
     for point in ["p0", "p1"] {
         let file = folder.path(&format!("{point}.pcap"));
-        let others = of_others(&fs::read(&file).expect("a capture"), is_datagram);
-        let is_shown = |packet: &[u8]| !is_datagram(packet) || packet[15] == 9 || point == "p0";
-        fs::write(&file, filtered(&others, is_shown)).expect("a file");
+        let other_captures = with_other_client(&fs::read(&file).expect("a capture"), is_datagram);
+        let is_in_capture =
+            |packet: &[u8]| !is_datagram(packet) || packet[15] == 9 || point == "p0";
+        fs::write(&file, filter_packets(&other_captures, is_in_capture)).expect("a file");
     }
     let text = run(&files, &[]).out;
     let expected = "\n200 packets excluded: at two points only one direction of their hosts was seen. Capture both directions; if one kernel captured both points, use NAME@HOST=FILE or --clock same.\n";
     assert!(text.contains(expected), "{text}");
-    let helped = run(&files, &["--clock", "same"]).out;
-    assert!(!helped.contains("packets excluded"), "{helped}");
+    let with_same_clock = run(&files, &["--clock", "same"]).out;
+    assert!(
+        !with_same_clock.contains("packets excluded"),
+        "{with_same_clock}"
+    );
 }

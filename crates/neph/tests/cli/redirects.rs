@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::moved::{experiments, json};
+use crate::changed_addresses::{experiments, json};
 use crate::neph::{TestFolder, neph};
 use crate::servers::{Server, nginx};
 

@@ -6,7 +6,7 @@ use crate::neph::TestFolder;
 
 #[test]
 fn lists_and_documents_use_the_requested_utc_offset() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let listed =
         serde_json::from_str::<Value>(&folder.neph(["list", "last", "--format", "json"]).out)
             .expect("JSON");

@@ -15,7 +15,7 @@ const TO_INNER: usize = 40 + 8 + 8 + 14 + 40;
 const ADVICE: &str = "keep at least 256 bytes of each (tcpdump -s 256, or --snaplen 256 of neph watch and neph hops)";
 
 /// What a datagram to the port of VXLAN carries: a segment with stamps over IPv6.
-fn tunnelled(number: u8) -> Vec<u8> {
+fn vxlan_payload(number: u8) -> Vec<u8> {
     let mut bytes = vec![8, 0, 0, 0, 0, 0, 42, 0];
     bytes.extend([2; 12]);
     bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 6, 64]);
@@ -28,9 +28,9 @@ fn tunnelled(number: u8) -> Vec<u8> {
 }
 
 /// Adds so many packets of VXLAN over IPv6, of which so many bytes were kept.
-fn add_tunnelled(capture: &mut Capture, many: u8, kept_count: usize) {
-    for number in 0..many {
-        let inside = tunnelled(number);
+fn add_tunnelled(capture: &mut Capture, count: u8, kept_count: usize) {
+    for number in 0..count {
+        let inside = vxlan_payload(number);
         let [a, b] = u16::try_from(8 + inside.len())
             .expect("small")
             .to_be_bytes();
@@ -54,7 +54,7 @@ fn add_tunnelled(capture: &mut Capture, many: u8, kept_count: usize) {
     }
 }
 
-fn written(folder: &TestFolder, name: &str, capture: &Capture) {
+fn write_capture(folder: &TestFolder, name: &str, capture: &Capture) {
     fs::write(folder.path(name), &capture.0).expect("a file");
 }
 
@@ -69,7 +69,7 @@ fn packets_cut_within_a_tunnel_count_as_truncated() {
     for kept_count in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
         let mut capture = Capture::new();
         add_tunnelled(&mut capture, 5, kept_count);
-        written(&folder, "cut.pcap", &capture);
+        write_capture(&folder, "cut.pcap", &capture);
         let text = folder.neph(["read", "cut.pcap"]);
         assert!(
             text.out.contains("Packets of no flow here: 5 cut off.\n"),
@@ -91,7 +91,7 @@ fn packets_cut_within_a_tunnel_count_as_truncated() {
     }
     let mut full_capture = Capture::new();
     add_tunnelled(&mut full_capture, 5, 256);
-    written(&folder, "whole.pcap", &full_capture);
+    write_capture(&folder, "whole.pcap", &full_capture);
     let text = folder.neph(["read", "whole.pcap"]).out;
     assert!(text.contains("1 flow of TCP, 5 packets"), "{text}");
     assert!(!text.contains("cut off"), "{text}");
@@ -104,7 +104,7 @@ fn packets_cut_within_a_tunnel_are_reported_with_the_snaplen() {
     for name in ["a.pcap", "b.pcap"] {
         let mut capture = Capture::new();
         add_tunnelled(&mut capture, 5, 100);
-        written(&folder, name, &capture);
+        write_capture(&folder, name, &capture);
     }
     let hops = ["hops", "a.pcap", "b.pcap"];
     let clock = ["clock", "--captures", "a.pcap", "b.pcap"];
@@ -119,15 +119,15 @@ fn packets_cut_within_a_tunnel_are_reported_with_the_snaplen() {
         );
     }
     // Beside pings that were not cut.
-    for (name, [forward, back]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
+    for (name, [forward, reverse]) in [("a.pcap", [0, 6]), ("b.pcap", [2, 4])] {
         let mut capture = Capture::new();
         for number in 0..20 {
             let begin = u32::from(number) * 20;
             capture.echo((begin + forward, true), number);
-            capture.echo((begin + back, false), number);
+            capture.echo((begin + reverse, false), number);
         }
         add_tunnelled(&mut capture, 5, 100);
-        written(&folder, name, &capture);
+        write_capture(&folder, name, &capture);
     }
     for command in [&hops[..], &clock] {
         let ran = folder.neph(command.iter().copied());
@@ -150,7 +150,7 @@ fn a_capture_without_ip_does_not_advise_a_longer_snaplen() {
         capture.0.extend([0; 28]);
     }
     for name in ["a.pcap", "b.pcap"] {
-        written(&folder, name, &capture);
+        write_capture(&folder, name, &capture);
     }
     let ran = folder.neph(["hops", "a.pcap", "b.pcap"]);
     assert_eq!(ran.status, 2, "{}", ran.err);
@@ -166,16 +166,17 @@ fn a_watch_with_a_short_snaplen_reports_truncated_packets() {
         let short = ["--snaplen", "96", "--format", "ndjson"];
         let short = Watch::begin(&folder, &short);
         let text = Watch::begin(&folder, &["--snaplen", "96"]);
-        let enough = Watch::begin(&folder, &["--format", "ndjson"]);
+        let long_snaplen_watch = Watch::begin(&folder, &["--format", "ndjson"]);
         let server = UdpSocket::bind("[::1]:4789").expect("bind");
         let client = UdpSocket::bind("[::1]:0").expect("bind");
         for number in 0..5 {
             client
-                .send_to(&tunnelled(number), "[::1]:4789")
+                .send_to(&vxlan_payload(number), "[::1]:4789")
                 .expect("send");
             server.recv(&mut [0; 256]).expect("receive");
         }
-        let [short, text, enough] = [short, text, enough].map(Watch::interrupt);
+        let [short, text, long_snaplen_watch] =
+            [short, text, long_snaplen_watch].map(Watch::interrupt);
         let summary = |out: &str| lines(out).pop().expect("a summary");
         let summary_text = summary(&short.out);
         assert_eq!(
@@ -192,7 +193,7 @@ fn a_watch_with_a_short_snaplen_reports_truncated_packets() {
             "{}",
             text.out
         );
-        let summary = summary(&enough.out);
+        let summary = summary(&long_snaplen_watch.out);
         assert_eq!(
             (&summary["other_packets"]["cut_off"], &summary["flows"]),
             (&0.into(), &1.into())

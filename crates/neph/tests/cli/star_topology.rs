@@ -5,7 +5,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use neph_sys::process;
 
-use crate::neph::{command, send};
+use crate::neph::{command, send_signal};
 
 /// The sites: the server's is the first, 10.90.1.2; the clients' follow, 10.90.2.2 and so on.
 const SITES: [&str; 4] = ["s", "a", "b", "c"];
@@ -54,7 +54,7 @@ impl Star {
     #[expect(clippy::unused_self, reason = "only a star has something to ask for")]
     fn ip(&self, args: &str) {
         let ran = process::command("ip").args(args.split(' ')).output();
-        succeeded(args, &ran.expect("ip runs"));
+        assert_success(args, &ran.expect("ip runs"));
     }
 
     /// A program in a site, as one process.
@@ -77,7 +77,7 @@ impl Star {
     /// Runs a program in a site to its end.
     pub(crate) fn run(&self, site: &str, args: &str) -> Output {
         let ran = self.at(site, args).output().expect("nsenter runs");
-        succeeded(args, &ran);
+        assert_success(args, &ran);
         ran
     }
 
@@ -95,26 +95,26 @@ impl Star {
     }
 
     /// Ends a process with the star.
-    pub(crate) fn keep(&mut self, child: Child) {
+    pub(crate) fn end_with_star(&mut self, child: Child) {
         self.children.push(child);
     }
 
     /// Ends what was started last.
-    pub(crate) fn end_last(&mut self) {
+    pub(crate) fn end_last_process(&mut self) {
         if let Some(child) = self.children.pop() {
             end(child);
         }
     }
 }
 
-fn succeeded(args: &str, ran: &Output) {
+fn assert_success(args: &str, ran: &Output) {
     let why = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "{args}: {why}");
 }
 
 fn end(mut child: Child) {
     if matches!(child.try_wait(), Ok(None)) {
-        send("TERM", child.id());
+        send_signal("TERM", child.id());
     }
     child.wait().expect("it ends");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use neph_sys::deadline::poll;
 use neph_sys::process;
 
-use crate::neph::{SOON, begin, send};
+use crate::neph::{TIMEOUT, send_signal, start_and_read_line};
 
 const UPGRADE: &[u8] =
     b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -16,7 +16,7 @@ const UPGRADE: &[u8] =
 /// A frame of a client that announces a megabyte and has all of it but the last byte.
 const SIZE: usize = 1 << 20;
 
-fn hold(address: &str) -> Option<TcpStream> {
+fn send_incomplete_frame(address: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(address).ok()?;
     let short = Some(Duration::from_millis(500));
     stream.set_read_timeout(short).expect("a limit");
@@ -41,12 +41,14 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             env!("CARGO_BIN_EXE_neph")
         );
         limited.args(["-c", &script]).stdout(Stdio::null());
-        let (mut reflector, mut printed, line) = begin(&mut limited);
+        let (mut reflector, mut printed, line) = start_and_read_line(&mut limited);
         let mut fields = line.split_whitespace();
         let address = fields
             .find(|word| word.starts_with("127.0.0.1:"))
             .expect("it prints where it listens");
-        let streams: Vec<TcpStream> = (0..300).filter_map(|_| hold(address)).collect();
+        let streams: Vec<TcpStream> = (0..300)
+            .filter_map(|_| send_incomplete_frame(address))
+            .collect();
         assert!(reflector.try_wait().expect("it is ours").is_none());
         drop(streams);
         let served = || {
@@ -56,16 +58,16 @@ fn a_reflector_whose_memory_runs_out_ends_connections_and_goes_on() {
             (count > 0).then_some(())
         };
         let pace = Duration::from_millis(50);
-        let second = poll(pace, SOON, || served().is_some());
+        let second = poll(pace, TIMEOUT, || served().is_some());
         assert!(second, "nobody is served when memory is free again");
-        send("INT", reflector.id());
+        send_signal("INT", reflector.id());
         assert!(reflector.wait().expect("it ends").success());
-        let mut rest = String::new();
-        printed.read_to_string(&mut rest).expect("text");
+        let mut reply = String::new();
+        printed.read_to_string(&mut reply).expect("text");
         let refused = ["refused_memory", "refused_connections"];
         assert!(
-            refused.iter().any(|counter| rest.contains(counter)),
-            "{rest}"
+            refused.iter().any(|counter| reply.contains(counter)),
+            "{reply}"
         );
     }
 }

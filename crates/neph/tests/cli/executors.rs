@@ -19,7 +19,7 @@ use neph_probe::Reflector;
 use neph_store::{Access, IntakeResult, Journalled};
 use neph_text::Source;
 
-use crate::neph::{TestFolder, command, send};
+use crate::neph::{TestFolder, command, send_signal};
 use crate::pings::reflector;
 
 /// Carries each order out in a neph of its own.
@@ -80,7 +80,7 @@ impl Executor for Processes {
         // A second ctrl-C would end it at once.
         let is_first = self.cancelled.insert(ticket);
         if is_first && child.try_wait().expect("it is ours").is_none() {
-            send("INT", child.id());
+            send_signal("INT", child.id());
         }
     }
 }

@@ -41,7 +41,7 @@ fn an_invitation_needs_an_existing_controller() {
 
 #[test]
 fn a_missing_campaign_is_reported_with_how_to_list_campaigns() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let export = ["export", "nonesuch", "--format", "csv", "--output", "x.csv"];
     for arguments in [&["list", "nonesuch"][..], &["show", "nonesuch"], &export] {
         let ran = folder.neph(arguments.iter().copied());
@@ -54,7 +54,7 @@ fn a_missing_campaign_is_reported_with_how_to_list_campaigns() {
 
 #[test]
 fn an_export_that_fails_leaves_no_file() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let into = |path: &str| folder.neph(["export", "--format", "csv", "--output", path]);
     let ran = into("missing/x.csv");
     assert_eq!(ran.status, 2);
@@ -138,7 +138,7 @@ fn a_ping_that_cannot_be_is_refused_before_it_starts() {
 
 #[test]
 fn limits_with_nothing_between_them_make_no_report() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     for (limits, printed) in [
         (
             ["--rtt-min", "5s", "--rtt-max", "1s"],
@@ -158,7 +158,7 @@ fn limits_with_nothing_between_them_make_no_report() {
 
 #[test]
 fn blocks_that_were_not_measured_make_no_empty_report() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let ran = folder.neph(["report", "--blocks", "9"]);
     assert_eq!((ran.status, ran.out.as_str()), (2, ""));
     let printed = "neph: nothing to show of block 9: the campaign has measured block 1\n";
@@ -350,7 +350,7 @@ fn contradictory_options_are_usage_errors_with_a_remedy() {
 
 #[test]
 fn a_workspace_that_cannot_be_made_is_named_with_the_option() {
-    let test_folder = TestFolder::measured();
+    let test_folder = TestFolder::with_campaign();
     fs::write(test_folder.path("file"), "mine").expect("a file");
     for folder in ["file", "/proc"] {
         let ran = test_folder.neph(["import", "raw-data", "--workspace", folder]);

@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use super::ends::{HEADER, next};
+use super::missing_packets::{HEADER, next_record};
 use super::run;
-use super::simulated::{Path, Simulated};
+use super::simulated::{SimulatedCaptures, SimulatedPath};
 use crate::neph::{TestFolder, neph};
 
 /// As editcap -t 3 makes it.
-fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
+fn shift_by_three_seconds(capture: &[u8]) -> Vec<u8> {
     let mut capture = capture.to_vec();
     let mut at = HEADER;
     while at < capture.len() {
         let seconds = capture[at..at + 4].try_into().expect("four bytes");
         let later = u32::from_le_bytes(seconds) + 3;
         capture[at..at + 4].copy_from_slice(&later.to_le_bytes());
-        at = next(&capture, at);
+        at = next_record(&capture, at);
     }
     capture
 }
@@ -23,11 +23,11 @@ fn three_seconds_later(capture: &[u8]) -> Vec<u8> {
 #[test]
 fn two_captures_of_one_point_report_their_clock_offset_only() {
     let folder = TestFolder::empty();
-    let (files, _) = Simulated::of(Path::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
     let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");
     let names = ["a.pcap", "later.pcap"].map(|name| folder.path(name).display().to_string());
     fs::write(&names[0], &capture).expect("a file");
-    fs::write(&names[1], three_seconds_later(&capture)).expect("a file");
+    fs::write(&names[1], shift_by_three_seconds(&capture)).expect("a file");
 
     let ran = neph(["clock", "--captures", &names[0], &names[1]]);
     assert_eq!(ran.status, 0, "{}", ran.err);

@@ -5,17 +5,17 @@ use std::fs;
 
 use neph_sys::process;
 
-use crate::labs::{TWO, privileged};
-use crate::neph::{Ran, TestFolder};
+use crate::labs::{TWO_SITES, privileged};
+use crate::neph::{RunOutput, TestFolder};
 
 /// A file, a name that no lab can have, a journal that is a folder, and half a journal.
-const BAD: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No Lab'\n\
+const BAD_ENTRIES: &str = "mkdir -p /run/neph/half /run/neph/odd/journal '/run/neph/No Lab'\n\
     echo x > /run/neph/file\n\
     printf 'owner 999999 1\\nfuture thing\\nnamespace neph-half-a\\nnamespace ne' \\\n\
     > /run/neph/half/journal\n";
 
 /// Runs a script that has no labs but its own; `$NEPH` is the program.
-fn run_single(topology: &str, script: &str) -> Ran {
+fn run_single(topology: &str, script: &str) -> RunOutput {
     let folder = TestFolder::empty();
     fs::write(folder.path("two.toml"), topology).expect("a file");
     let script = format!("mount -t tmpfs none /run || exit 99\n{script}");
@@ -25,7 +25,7 @@ fn run_single(topology: &str, script: &str) -> Ran {
         .env("NO_COLOR", "1")
         .current_dir(folder.path(""))
         .output();
-    Ran::from(output.expect("the program unshare"))
+    RunOutput::from(output.expect("the program unshare"))
 }
 
 #[test]
@@ -35,13 +35,13 @@ fn a_bad_lab_entry_is_reported_and_blocks_no_other_lab() {
         return;
     }
     let script = format!(
-        "\"$NEPH\" lab up two.toml --name good -d > /dev/null || exit 9\n{BAD}\
+        "\"$NEPH\" lab up two.toml --name good -d > /dev/null || exit 9\n{BAD_ENTRIES}\
          for words in 'list' 'status good' 'run a --lab good -- true' 'down file' 'down --all' \\\n\
          'list'; do echo \"# $words\" >&2; \"$NEPH\" lab $words > /dev/null; \
          echo \"$words: $?\"; done\n\
          ls /run/neph; ls /run/netns\n"
     );
-    let ran = run_single(TWO, &script);
+    let ran = run_single(TWO_SITES, &script);
     let expected = "list: 1\nstatus good: 0\nrun a --lab good -- true: 0\ndown file: 1\n\
                 down --all: 1\nlist: 1\nNo Lab\nfile\nodd\n";
     assert_eq!(ran.out, expected, "{}", ran.err);

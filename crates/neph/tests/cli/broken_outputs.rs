@@ -46,7 +46,7 @@ pub(crate) const COMMANDS: [&str; 33] = [
 
 #[test]
 fn a_reader_that_goes_away_ends_neph_quietly() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -73,7 +73,7 @@ fn a_reader_that_goes_away_ends_neph_quietly() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     for arguments in [
         vec!["list"],
         vec!["show"],
@@ -95,7 +95,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
 
 #[test]
 fn an_output_that_is_closed_is_one_that_cannot_be_written() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let fleet = "flows udp://127.0.0.1:9 -n 2 -c 2 -i 50ms --timeout 100ms --format json";
     let ping = "ping udp://127.0.0.1:9 --no-icmp -c 1 --format json";
     for args in ["list", "show", "completions bash", "man", fleet, ping] {

@@ -5,10 +5,10 @@ use std::net::UdpSocket;
 use neph_sys::netns::with_namespace;
 
 use super::{Wire, hops_command, interrupt, start_recording, stop_with_signal};
-use crate::neph::{Ran, TestFolder, ip};
+use crate::neph::{RunOutput, TestFolder, run_ip};
 
 /// What the command says that tells the captures that stay.
-fn told_again(folder: &TestFolder, text: &str) -> Ran {
+fn run_suggested_command(folder: &TestFolder, text: &str) -> RunOutput {
     let (_, command) = text.split_once("the captures stay: neph ").expect(text);
     let command = command.lines().next().expect("a command");
     folder.neph(command.split(' '))
@@ -21,7 +21,7 @@ fn captures_without_a_result_are_kept() {
     };
     let folder = TestFolder::empty();
     let [a, b] = &wire.names;
-    ip(&format!("-n {b} link set lo up"));
+    run_ip(&format!("-n {b} link set lo up"));
     let points = [
         format!("here=iface:near@{a}"),
         format!("there=iface:lo@{b}"),
@@ -35,7 +35,7 @@ fn captures_without_a_result_are_kept() {
     let (status, text) = interrupt(child, printed);
     assert_eq!(status, 2, "{text}");
     assert!(text.contains("no packet of here is in there"), "{text}");
-    let ran = told_again(&folder, &text);
+    let ran = run_suggested_command(&folder, &text);
     let is_read = ran.status == 2 && ran.err.contains("no packet of here is in there");
     assert!(is_read, "{}", ran.err);
 }
@@ -48,11 +48,11 @@ fn a_point_without_packets_does_not_hide_the_other_segments() {
     let folder = TestFolder::empty();
     let b = &wire.names[1];
     let [near, far] = &wire.ends();
-    let silent = &format!("silent=iface:lo@{b}");
-    ip(&format!("-n {b} link set lo up"));
+    let silent_point = &format!("silent=iface:lo@{b}");
+    run_ip(&format!("-n {b} link set lo up"));
     for (order, printed) in [
-        ([near, far, silent], "far - silent has no result: "),
-        ([silent, near, far], "silent - near has no result: "),
+        ([near, far, silent_point], "far - silent has no result: "),
+        ([silent_point, near, far], "silent - near has no result: "),
     ] {
         let arguments = order.map(String::as_str);
         let arguments = [&arguments[..], &["--proto", "udp", "--format", "csv"]].concat();
@@ -63,7 +63,7 @@ fn a_point_without_packets_does_not_hide_the_other_segments() {
         assert!(ran.err.contains(printed), "{}", ran.err);
         let row = "near - far,forward,udp,5,";
         assert!(ran.out.contains(row), "{}", ran.out);
-        let output = told_again(&folder, &ran.err);
+        let output = run_suggested_command(&folder, &ran.err);
         assert_eq!(output.status, 0, "{}", output.err);
         assert!(output.out.contains("near - far"), "{}", output.out);
     }

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 use crate::pings::reflector;
 
 const DUE: [&str; 3] = ["tidy", "--keep-messages", "1ms"];
@@ -20,7 +20,7 @@ fn rows(folder: &TestFolder, arguments: &[&str]) -> Vec<Value> {
     entries.as_array().expect("rows").clone()
 }
 
-fn reports(ran: &Ran, part: &str) {
+fn reports(ran: &RunOutput, part: &str) {
     assert!(ran.err.contains(part), "{part}: {}", ran.err);
 }
 
@@ -58,7 +58,7 @@ fn a_dry_run_of_tidy_lists_due_experiments_and_changes_nothing() {
     );
     // What was imported is somebody's only copy.
     reports(
-        &TestFolder::measured().neph(DUE),
+        &TestFolder::with_campaign().neph(DUE),
         "the messages of 0 experiments",
     );
     let none = TestFolder::empty().neph(DUE);
@@ -96,8 +96,8 @@ fn messages_become_minutes_and_these_go_too_and_lists_state_it() {
     );
     assert!(rows(&folder, &DUE).is_empty(), "it is done");
 
-    let gone = folder.neph([&DUE[..], &["--keep-minutes", "1ms"]].concat());
-    reports(&gone, "the histograms of 2 experiments were removed");
+    let second_tidy = folder.neph([&DUE[..], &["--keep-minutes", "1ms"]].concat());
+    reports(&second_tidy, "the histograms of 2 experiments were removed");
     let last = rows(&folder, &["list", "last"]);
     assert_eq!(last[0]["messages"], before[0]["messages"]);
     let warnings = last[0]["warnings"].as_str().expect("text");

@@ -7,20 +7,20 @@ use std::thread;
 
 use neph_sys::process;
 
-use crate::labs::{TWO, privileged, without_root};
+use crate::labs::{TWO_SITES, privileged, without_root};
 use crate::neph::TestFolder;
 
 /// A pipe of this test's own: nobody's device is put at risk.
-fn pipe(path: &Path) {
-    let made = process::command("mkfifo").arg(path).status();
-    assert!(made.expect("mkfifo runs").success());
+fn create_pipe(path: &Path) {
+    let status = process::command("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo runs").success());
 }
 
 #[test]
 fn an_export_writes_through_a_pipe_and_never_replaces_it() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let path = folder.path("pipe");
-    pipe(&path);
+    create_pipe(&path);
     for (format, begin) in [("csv", "experiment"), ("parquet", "PAR1")] {
         let reader = thread::spawn({
             let path = path.clone();
@@ -39,7 +39,7 @@ fn an_export_writes_through_a_pipe_and_never_replaces_it() {
 
 #[test]
 fn an_export_keeps_existing_files_and_follows_no_link() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     fs::create_dir_all(folder.path("elsewhere/empty")).expect("a folder");
     fs::write(folder.path("elsewhere/x.csv"), "precious").expect("a file");
     symlink("elsewhere/x.csv", folder.path("link")).expect("a link");
@@ -63,23 +63,23 @@ fn an_export_keeps_existing_files_and_follows_no_link() {
     let written = fs::read_to_string(folder.path("elsewhere/x.csv")).expect("replaced");
     assert_eq!(written.lines().count(), 81);
     assert_eq!(folder.files(), ["elsewhere", "folder", "link"]);
-    let left = fs::read_dir(folder.path("elsewhere")).expect("a folder");
-    assert_eq!(left.count(), 2, "no part is left");
+    let remaining = fs::read_dir(folder.path("elsewhere")).expect("a folder");
+    assert_eq!(remaining.count(), 2, "no part is left");
 }
 
 #[test]
 fn an_earlier_record_of_a_lab_is_refused_before_anything_is_built() {
     let folder = TestFolder::empty();
-    fs::write(folder.path("two.toml"), TWO).expect("a file");
+    fs::write(folder.path("two.toml"), TWO_SITES).expect("a file");
     fs::create_dir(folder.path("truth")).expect("a folder");
     let name = format!("p{}", std::process::id());
-    for (record, more) in [("path.truth", None), ("routes_.truth", Some("--detach"))] {
+    for (record, extra_arg) in [("path.truth", None), ("routes_.truth", Some("--detach"))] {
         let file = folder.path("truth").join(record);
         fs::write(&file, "twelve megabytes").expect("a file");
         let args = [
             "lab", "up", "two.toml", "--name", &name, "--record", "truth",
         ];
-        let ran = folder.neph(args.into_iter().chain(more));
+        let ran = folder.neph(args.into_iter().chain(extra_arg));
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{}", ran.err);
         let expected =
             format!("neph: truth/{record} is there already, from an earlier lab: name another");
@@ -111,13 +111,13 @@ fn missing_lab_features_are_reported_and_leave_no_folder() {
         ),
         ("cpus = [1023]", "leave cpus out"),
     ] {
-        let topology = TWO.replace("name = \"b\"\n", &format!("name = \"b\"\n{requested}\n"));
+        let topology = TWO_SITES.replace("name = \"b\"\n", &format!("name = \"b\"\n{requested}\n"));
         fs::write(folder.path("two.toml"), topology).expect("a file");
-        for more in [None, Some("--detach")] {
+        for extra_arg in [None, Some("--detach")] {
             let args = [
                 "lab", "up", "two.toml", "--name", &name, "--record", "truth",
             ];
-            let ran = folder.neph(args.into_iter().chain(more));
+            let ran = folder.neph(args.into_iter().chain(extra_arg));
             assert_eq!(
                 (ran.status, ran.out.as_str()),
                 (1, ""),
@@ -125,7 +125,7 @@ fn missing_lab_features_are_reported_and_leave_no_folder() {
                 ran.err
             );
             assert!(ran.err.contains(expected), "{requested}: {}", ran.err);
-            assert!(!folder.path("truth").exists(), "{requested}, {more:?}");
+            assert!(!folder.path("truth").exists(), "{requested}, {extra_arg:?}");
         }
     }
     fs::create_dir(folder.path("truth")).expect("a folder");
@@ -138,7 +138,7 @@ fn missing_lab_features_are_reported_and_leave_no_folder() {
 
 #[test]
 fn a_report_overwrites_only_its_own_folder() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     for (args, status) in [
         (&["report", "-o", "own"][..], 0),
         (&["report", "-o", "own"], 2),
@@ -154,15 +154,15 @@ fn a_report_overwrites_only_its_own_folder() {
     let expected =
         "neph: site contains 'index.html', which is not part of a report: name a new folder";
     assert!(ran.err.contains(expected), "{}", ran.err);
-    let left = fs::read_to_string(folder.path("site/index.html")).expect("kept");
-    assert_eq!(left, "<title>Mine</title>");
+    let remaining = fs::read_to_string(folder.path("site/index.html")).expect("kept");
+    assert_eq!(remaining, "<title>Mine</title>");
     let files = fs::read_dir(folder.path("site")).expect("a folder");
     assert_eq!(files.count(), 1);
 }
 
 #[test]
 fn an_unwritable_output_is_reported_with_its_remedy() {
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     fs::create_dir(folder.path("folder")).expect("a folder");
     fs::write(folder.path("file"), "").expect("a file");
     let export = ["export", "--format", "csv", "-o"];
@@ -198,7 +198,7 @@ fn a_report_in_a_read_only_folder_fails_with_a_remedy() {
     if !privileged(test) {
         return;
     }
-    let folder = TestFolder::measured();
+    let folder = TestFolder::with_campaign();
     let workspace = folder.text("ws");
     let opened = process::command("chmod")
         .args(["-R", "a+rwX", &workspace])

@@ -29,7 +29,7 @@ fn summary(text: &str) -> Value {
 #[test]
 fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::thinking().0;
+    let capture_bytes = Capture::with_slow_server().0;
     for (kept_count, packets) in [(capture_bytes.len(), 5), (capture_bytes.len() - 1, 4)] {
         fs::write(
             folder.path("a.pcap.zst"),
@@ -73,7 +73,7 @@ fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_part() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::thinking();
+    let mut capture = Capture::with_slow_server();
     for segment in 0..200 {
         capture.segment((100, true), ACK, (110 + 1_000 * segment, 510), 1_000);
     }
@@ -118,8 +118,8 @@ fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_pa
 #[test]
 fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::thinking().0;
-    for (kept_count, behind, ending, ending_value) in [
+    let capture_bytes = Capture::with_slow_server().0;
+    for (kept_count, trailing_bytes, ending, reported_ending) in [
         (capture_bytes.len(), &[0; 512][..], "whole", ""),
         (
             capture_bytes.len(),
@@ -138,13 +138,18 @@ fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
         GzEncoder::new(&capture_bytes[..kept_count], Compression::fast())
             .read_to_end(&mut packed)
             .expect("packed");
-        packed.extend(behind);
+        packed.extend(trailing_bytes);
         fs::write(folder.path("a.pcap.gz"), packed).expect("a file");
         let ran = folder.neph(["read", "a.pcap.gz", "--format", "json"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         assert_eq!(summary(&ran.out)["files"][0]["ending"], ending);
-        assert!(ran.err.contains(ending_value), "{}", ran.err);
-        assert_eq!(ran.err.is_empty(), ending_value.is_empty(), "{}", ran.err);
+        assert!(ran.err.contains(reported_ending), "{}", ran.err);
+        assert_eq!(
+            ran.err.is_empty(),
+            reported_ending.is_empty(),
+            "{}",
+            ran.err
+        );
     }
 }
 
@@ -156,7 +161,7 @@ fn only_large_backward_steps_in_a_capture_are_reported() {
         // Through the reader's short way and its long one.
         joined.segment((later_ms, true), ACK, (100, 500), 10);
         joined.segment((later_ms, true), SYN, (1, 0), 0);
-        joined.0.extend(&Capture::thinking().0[24..]);
+        joined.0.extend(&Capture::with_slow_server().0[24..]);
         fs::write(folder.path("a.pcap"), joined.0).expect("a file");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
@@ -164,8 +169,8 @@ fn only_large_backward_steps_in_a_capture_are_reported() {
             ran.err.contains("jump back by 9.000 s") && ran.err.contains("count twice");
         assert_eq!(is_reported_value, is_reported, "{}", ran.err);
         assert_eq!(ran.err.is_empty(), !is_reported, "{}", ran.err);
-        let back = &summary(&ran.out)["files"][0]["largest_backward_step_ns"];
-        assert_eq!(back.as_i64(), is_reported.then_some(9_000_000_000));
+        let backward_step = &summary(&ran.out)["files"][0]["largest_backward_step_ns"];
+        assert_eq!(backward_step.as_i64(), is_reported.then_some(9_000_000_000));
     }
 }
 
@@ -216,7 +221,7 @@ fn packets_out_of_time_order_are_reported_if_retransmissions_are_counted() {
 #[test]
 fn flows_that_the_table_leaves_out_are_counted() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::thinking();
+    let mut capture = Capture::with_slow_server();
     for second in [1_000, 2_000] {
         // The port is used again: another flow.
         capture.segment((second, true), SYN, (second * 1_000, 0), 0);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use neph_sys::process;
 
 use super::{HEADER, Wire, datagrams, hops_command, start_recording};
-use crate::neph::{SOON, TestFolder, begin, eventually};
+use crate::neph::{TIMEOUT, TestFolder, eventually, start_and_read_line};
 
 /// What `neph hops` says whose first alarm cannot be written to `out`, and its status.
 fn cut_off(folder: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, i32) {
@@ -16,11 +16,11 @@ fn cut_off(folder: &TestFolder, wire: &Wire, out: impl Into<Stdio>) -> (String, 
     let options = ["-w", "60s", "--format", "ndjson", "--alarm", rule];
     let arguments = [&points.each_ref().map(String::as_str)[..], &options].concat();
     let mut command = hops_command(folder, "exit 1", &arguments);
-    let (mut child, mut printed, line) = begin(command.stdout(out));
+    let (mut child, mut printed, line) = start_and_read_line(command.stdout(out));
     // This process holds the output no longer.
     drop(command);
     assert!(line.starts_with("neph hops: recording "), "{line}");
-    eventually("it ends at its first alarm", SOON, || {
+    eventually("it ends at its first alarm", TIMEOUT, || {
         wire.exchange(5);
         child.try_wait().expect("a child").is_some()
     });
@@ -101,7 +101,7 @@ fn a_capture_without_disk_space_is_reported_with_its_remedy() {
         } else {
             test_folder.path("kept")
         };
-        eventually("the first packets are written", SOON, || {
+        eventually("the first packets are written", TIMEOUT, || {
             let written = |point| fs::metadata(captures.join(point));
             let files = ["near.pcap", "far.pcap"].map(written);
             files

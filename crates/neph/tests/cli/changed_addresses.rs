@@ -8,9 +8,9 @@ use std::process::Stdio;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::neph::{SOON, TestFolder, eventually};
+use crate::neph::{TIMEOUT, TestFolder, eventually};
 use crate::pings::reflector;
-use crate::servers::{Server, free_port, haproxy, reflector_ahead, serve, skip};
+use crate::servers::{Server, free_port, haproxy, reflector_with_other_clock, serve, skip};
 
 pub(crate) fn json(folder: &TestFolder, arguments: &[&str]) -> Value {
     let all_arguments = arguments.iter().copied().chain(["--format", "json"]);
@@ -33,12 +33,12 @@ fn machines_behind_one_address_are_stored_and_shown_by_each_command() {
     let test = "machines_behind_one_address_are_stored_and_shown_by_each_command";
     let test_folder = TestFolder::empty();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let ours = reflector();
-    let Some(ahead) = reflector_ahead(test) else {
+    let own_reflector = reflector();
+    let Some(ahead) = reflector_with_other_clock(test) else {
         return;
     };
     let servers = [
-        ours.address(),
+        own_reflector.address(),
         SocketAddr::from(([127, 0, 0, 1], ahead.port)),
     ];
     let Some(balancer) = haproxy(test, &folder, "", &servers) else {
@@ -111,7 +111,7 @@ fn a_name_whose_address_changes_between_blocks_is_flagged_and_its_blocks_are_nam
         .stderr(Stdio::null())
         .spawn()
         .expect("unshare runs");
-    eventually("the first block is measured", SOON, || {
+    eventually("the first block is measured", TIMEOUT, || {
         let ran = folder.neph(["list", "last", "--format", "json"]);
         ran.out.contains("\"complete\"")
     });

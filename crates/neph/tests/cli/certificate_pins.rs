@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use neph_sys::process;
 
-use crate::neph::{Ran, TestFolder, begin, command, neph, send};
+use crate::neph::{RunOutput, TestFolder, command, neph, send_signal, start_and_read_line};
 
 /// A reflector with TLS that prints where it listens and its certificate.
 struct Tls {
@@ -14,10 +14,10 @@ struct Tls {
 }
 
 impl Tls {
-    fn start(more: &[&str]) -> Self {
+    fn start(extra_args: &[&str]) -> Self {
         let mut command = command();
         command.args(["reflect", "--listen", "0.0.0.0:0", "--tls"]);
-        let (child, mut lines, first) = begin(command.args(more));
+        let (child, mut lines, first) = start_and_read_line(command.args(extra_args));
         let mut certificate = String::new();
         std::io::BufRead::read_line(&mut lines, &mut certificate).expect("a line");
         let address = first.split(' ').nth(2).expect("an address");
@@ -37,16 +37,16 @@ impl Tls {
         rest.split(';').next().expect("a fingerprint")
     }
 
-    fn ping(&self, host: &str, more: &[&str]) -> Ran {
+    fn ping(&self, host: &str, extra_args: &[&str]) -> RunOutput {
         let target = format!("wss://{host}:{}", self.port);
         let args = ["ping", &target, "--no-icmp", "-c", "2", "-i", "20ms", "-q"];
-        neph(args.into_iter().chain(more.iter().copied()))
+        neph(args.into_iter().chain(extra_args.iter().copied()))
     }
 }
 
 impl Drop for Tls {
     fn drop(&mut self) {
-        send("INT", self.child.id());
+        send_signal("INT", self.child.id());
         let _ = self.child.wait();
     }
 }
@@ -116,10 +116,10 @@ fn a_pin_that_is_none_is_one_sentence_before_anything_is_sent() {
 fn a_certificate_pin_comes_from_the_plan_or_the_command_line() {
     let tls = Tls::start(&[]);
     let folder = TestFolder::empty();
-    let plan = |more: &str| {
+    let plan = |extra_lines: &str| {
         let text = format!(
             "version = 1\nname = \"p\"\ninterval = \"20ms\"\nmessages = 3\ntries = 1\n[[endpoint]]\n\
-             name = \"a\"\nurl = \"https://127.0.0.1:{}\"\n{more}",
+             name = \"a\"\nurl = \"https://127.0.0.1:{}\"\n{extra_lines}",
             tls.port
         );
         std::fs::write(folder.path("plan.toml"), text).expect("a file");
@@ -204,7 +204,7 @@ fn a_reflector_prints_its_certificate_and_counters_as_ndjson() {
         sha256,
     ]);
     assert_eq!(ran.status, 0, "{}", ran.err);
-    send("INT", child.id());
+    send_signal("INT", child.id());
     line.clear();
     std::io::BufRead::read_line(&mut out, &mut line).expect("a line");
     assert!(child.wait().expect("it ends").success());

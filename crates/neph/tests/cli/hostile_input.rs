@@ -10,7 +10,7 @@ use neph_probe::Reflector;
 use neph_sys::deadline::Stopwatch;
 use neph_sys::process;
 
-use crate::neph::{Ran, TestFolder};
+use crate::neph::{RunOutput, TestFolder};
 
 /// Longer than any refusal takes on a busy machine, far shorter than reading without end.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -26,7 +26,7 @@ fn is_safe(text: &str) -> bool {
     !text.contains(is_obeyed)
 }
 
-fn is_refused(ran: &Ran, part: &str) {
+fn is_refused(ran: &RunOutput, part: &str) {
     assert_eq!(ran.status, 2, "{}{}", ran.out, ran.err);
     assert!(ran.err.contains(part), "{}", ran.err);
     assert!(is_safe(&ran.err) && is_safe(&ran.out), "{:?}", ran.err);
@@ -86,8 +86,8 @@ type CommandArgs = &'static dyn Fn(&str) -> Vec<String>;
 #[test]
 fn endless_and_huge_files_are_refused_at_once() {
     let folder = TestFolder::empty();
-    let made = process::command("mkfifo").arg(folder.path("pipe")).status();
-    assert!(made.expect("mkfifo runs").success());
+    let status = process::command("mkfifo").arg(folder.path("pipe")).status();
+    assert!(status.expect("mkfifo runs").success());
     let large = fs::File::create(folder.path("large")).expect("a file");
     large.set_len(1 << 36).expect("it is sparse");
     let commands: [CommandArgs; 6] = [
@@ -136,7 +136,7 @@ fn a_plan_may_come_through_a_pipe_of_the_shell() {
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .current_dir(folder.path(""))
         .output();
-    let ran = Ran::from(ran.expect("bash runs"));
+    let ran = RunOutput::from(ran.expect("bash runs"));
     is_refused(&ran, "there is no endpoint");
 }
 
@@ -144,7 +144,7 @@ fn a_plan_may_come_through_a_pipe_of_the_shell() {
 fn two_hundred_thousand_of_anything_take_no_square() {
     let folder = TestFolder::empty();
     let head = "version = 1\nname = \"p\"\ninterval = \"1s\"\nmessages = 1\n";
-    let many = |line: &dyn Fn(usize) -> String| (0..200_000).map(line).collect::<String>();
+    let repeat_lines = |line: &dyn Fn(usize) -> String| (0..200_000).map(line).collect::<String>();
     let endpoint = |at: usize, name: usize| {
         let [_, a, b, c] = u32::try_from(at).expect("few").to_be_bytes();
         format!("[[endpoint]]\nname = \"e{name}\"\nurl = \"udp://10.{a}.{b}.{c}\"\n")
@@ -156,18 +156,27 @@ fn two_hundred_thousand_of_anything_take_no_square() {
     let texts = [
         (
             "check",
-            format!("{head}{}", many(&|at| format!("key{at} = 1\n"))),
+            format!("{head}{}", repeat_lines(&|at| format!("key{at} = 1\n"))),
         ),
         (
             "check",
-            format!("{head}{}", many(&|at| format!("[t{at}]\n"))),
+            format!("{head}{}", repeat_lines(&|at| format!("[t{at}]\n"))),
         ),
-        ("check", format!("{head}{}", many(&|at| endpoint(at, at)))),
-        ("check", format!("{head}{}", many(&|at| endpoint(at, 1)))),
-        ("lab", format!("version = 1\n{}", many(&site))),
+        (
+            "check",
+            format!("{head}{}", repeat_lines(&|at| endpoint(at, at))),
+        ),
+        (
+            "check",
+            format!("{head}{}", repeat_lines(&|at| endpoint(at, 1))),
+        ),
+        ("lab", format!("version = 1\n{}", repeat_lines(&site))),
         (
             "lab",
-            format!("version = 1\n{}", many(&|at| format!("key{at} = 1\n"))),
+            format!(
+                "version = 1\n{}",
+                repeat_lines(&|at| format!("key{at} = 1\n"))
+            ),
         ),
     ];
     for (command, text) in texts {
@@ -202,8 +211,8 @@ const fn ping_into(target: &str) -> [&str; 8] {
 
 #[test]
 fn an_existing_file_is_kept_and_a_link_is_not_followed() {
-    let ours = reflector();
-    let target = format!("udp://{}", ours.address());
+    let own_reflector = reflector();
+    let target = format!("udp://{}", own_reflector.address());
     let folder = TestFolder::empty();
     fs::write(folder.path("there"), "precious").expect("written");
     symlink("there", folder.path("link")).expect("a link");
@@ -240,8 +249,8 @@ fn an_existing_file_is_kept_and_a_link_is_not_followed() {
 
 #[test]
 fn devices_and_stdout_are_valid_outputs() {
-    let ours = reflector();
-    let target = format!("udp://{}", ours.address());
+    let own_reflector = reflector();
+    let target = format!("udp://{}", own_reflector.address());
     let folder = TestFolder::empty();
     let ping = ping_into(&target);
     let ran = folder.neph(ping.iter().copied().chain(["/dev/null"]));
@@ -254,7 +263,7 @@ fn devices_and_stdout_are_valid_outputs() {
         .env("NEPH", env!("CARGO_BIN_EXE_neph"))
         .current_dir(folder.path(""))
         .output();
-    let ran = Ran::from(ran.expect("bash runs"));
+    let ran = RunOutput::from(ran.expect("bash runs"));
     assert_eq!(ran.status, 0, "{}", ran.err);
     let content = fs::read_to_string(folder.path("kept")).expect("it is there");
     assert!(content.starts_with("flow,seq,"), "{content}");
