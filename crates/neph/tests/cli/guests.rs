@@ -77,9 +77,9 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     for (site, program) in [("client", neph), ("host", neph), ("other", "neph")] {
         let ping = [program, "ping"].into_iter().chain(arguments.split(' '));
-        let ping_output = run(site, &ping.collect::<Vec<_>>());
-        let contains = ping_output.out.contains("3 messages, 3 replies");
-        assert!(contains, "{site}: {}", ping_output.out);
+        let output = run(site, &ping.collect::<Vec<_>>());
+        let contains = output.out.contains("3 messages, 3 replies");
+        assert!(contains, "{site}: {}", output.out);
     }
     let ping = [
         neph,
@@ -94,13 +94,9 @@ fn a_guest_answers_with_its_kernels_timestamps_runs_commands_and_leaves_no_files
         "--format",
         "json",
     ];
-    let ping_output = run("client", &ping);
-    assert_eq!(ping_output.status, 0, "{}", ping_output.err);
-    assert!(
-        ping_output.out.contains("\"peer kernel\""),
-        "{}",
-        ping_output.out
-    );
+    let output = run("client", &ping);
+    assert_eq!(output.status, 0, "{}", output.err);
+    assert!(output.out.contains("\"peer kernel\""), "{}", output.out);
     let name = lab.name.clone();
     drop(lab);
     let folder = Path::new("/run/neph").join(&name);
@@ -193,22 +189,18 @@ fn a_machine_of_qemu_runs_an_installed_kernel_and_answers_with_its_marks() {
     let neph = env!("CARGO_BIN_EXE_neph");
     let arguments = "udp://10.86.1.1:9000 -c 20 -i 20ms --timeout 60s --format json";
     let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
-    let ping_output = run("client", &ping.collect::<Vec<_>>());
-    assert_eq!(ping_output.status, 0, "{}", ping_output.err);
-    assert!(
-        ping_output.out.contains("\"peer kernel\""),
-        "{}",
-        ping_output.out
-    );
+    let output = run("client", &ping.collect::<Vec<_>>());
+    assert_eq!(output.status, 0, "{}", output.err);
+    assert!(output.out.contains("\"peer kernel\""), "{}", output.out);
     // Segments longer than a frame leave the guest, and come to it one by one.
     let arguments =
         "tcp://10.86.1.1:9000 -c 3 -i 100ms --timeout 60s -s 300kB --response-size 300kB";
     let ping = [neph, "ping"].into_iter().chain(arguments.split(' '));
-    let ping_output = run("client", &ping.collect::<Vec<_>>());
+    let output = run("client", &ping.collect::<Vec<_>>());
     assert!(
-        ping_output.out.contains("3 messages, 3 replies"),
+        output.out.contains("3 messages, 3 replies"),
         "{}",
-        ping_output.out
+        output.out
     );
 }
 

@@ -84,7 +84,7 @@ impl Capture {
     }
 
     /// The same as `-i any` shows it of each packet once on the way in and once on the way out.
-    fn as_any_capture(&self, interfaces: [u8; 2]) -> Vec<u8> {
+    fn as_any(&self, interfaces: [u8; 2]) -> Vec<u8> {
         let mut file = self.0[..20].to_vec();
         file.extend(276_u32.to_le_bytes());
         let mut rest = &self.0[24..];
@@ -110,7 +110,7 @@ impl Capture {
     }
 
     /// A connection to a server 30 ms away that thinks for 20 ms.
-    pub(crate) fn with_slow_server() -> Self {
+    pub(crate) fn slow_server() -> Self {
         let mut capture = Self::new();
         capture.segment((0, true), SYN, (99, 0), 0);
         capture.segment((30, false), SYN | ACK, (499, 100), 0);
@@ -128,7 +128,7 @@ fn document(text: &str) -> Value {
 #[test]
 fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
     let folder = TestFolder::empty();
-    fs::write(folder.path("a.pcap"), Capture::with_slow_server().0).expect("a file");
+    fs::write(folder.path("a.pcap"), Capture::slow_server().0).expect("a file");
     let ran = folder.neph(["read", "a.pcap"]);
     assert_eq!((ran.status, ran.err.as_str()), (0, ""));
     let row: Vec<&str> = ran
@@ -151,7 +151,7 @@ fn the_path_and_the_servers_thinking_are_columns_of_their_own() {
 #[test]
 fn json_contains_each_kind_of_answer() {
     let folder = TestFolder::empty();
-    fs::write(folder.path("a.pcap"), Capture::with_slow_server().0).expect("a file");
+    fs::write(folder.path("a.pcap"), Capture::slow_server().0).expect("a file");
     let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     let document = document(&ran.out);
     let server = &document["flows"][0]["round_trips"]["server"]["acknowledgement"];
@@ -208,7 +208,7 @@ fn a_path_with_replies_to_retransmissions_only_is_reported_as_such() {
 #[test]
 fn keep_alives_are_listed_with_the_other_anomalies() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::with_slow_server();
+    let mut capture = Capture::slow_server();
     // A byte before the next, and an acknowledgement of ten that did not pass.
     capture.segment((5_000, true), ACK, (109, 510), 0);
     capture.segment((6_000, true), ACK, (109, 510), 0);
@@ -225,7 +225,7 @@ fn keep_alives_are_listed_with_the_other_anomalies() {
 #[test]
 fn a_truncated_capture_is_read_to_its_end_and_reported() {
     let folder = TestFolder::empty();
-    let bytes = Capture::with_slow_server().0;
+    let bytes = Capture::slow_server().0;
     fs::write(folder.path("a.pcap"), &bytes[..bytes.len() - 1]).expect("a file");
     let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
     assert_eq!(ran.status, 0);
@@ -261,7 +261,7 @@ fn files_that_are_no_capture_are_refused() {
 #[test]
 fn a_damaged_capture_is_read_up_to_the_reported_byte() {
     let folder = TestFolder::empty();
-    let mut broken = Capture::with_slow_server().0;
+    let mut broken = Capture::slow_server().0;
     let at = broken.len();
     broken.extend([0xff; 16]);
     fs::write(folder.path("a.pcap"), broken).expect("a file");
@@ -274,7 +274,7 @@ fn a_damaged_capture_is_read_up_to_the_reported_byte() {
 #[test]
 fn compressed_captures_and_pipes_have_the_same_result() {
     let folder = TestFolder::empty();
-    fs::write(folder.path("a.pcap"), Capture::with_slow_server().0).expect("a file");
+    fs::write(folder.path("a.pcap"), Capture::slow_server().0).expect("a file");
     let plain = document(&folder.neph(["read", "a.pcap", "--format", "json"]).out);
     for (program, name) in [("gzip", "a.pcap.gz"), ("zstd", "a.pcap.zst")] {
         let packed = process::command(program)
@@ -298,8 +298,7 @@ fn compressed_captures_and_pipes_have_the_same_result() {
         .spawn()
         .expect("neph runs");
     let mut into = child.stdin.take().expect("piped");
-    into.write_all(&Capture::with_slow_server().0)
-        .expect("read");
+    into.write_all(&Capture::slow_server().0).expect("read");
     drop(into);
     let output = child.wait_with_output().expect("ended");
     let read = document(&String::from_utf8(output.stdout).expect("UTF-8"));
@@ -351,18 +350,14 @@ fn pings_in_a_capture_have_the_statistics_of_ping() {
 #[test]
 fn a_packet_that_passed_two_interfaces_counts_once() {
     let folder = TestFolder::empty();
-    let capture = Capture::with_slow_server();
+    let capture = Capture::slow_server();
     fs::write(folder.path("once.pcap"), &capture.0).expect("a file");
     let read = |file| document(&folder.neph(["read", file, "--format", "json"]).out);
     let once = read("once.pcap");
     assert_eq!(once["summary"]["capture_duplicates_removed"], 0);
     // Interface 0 is that of a capture which tells none.
     for interfaces in [[2, 5], [0, 1]] {
-        fs::write(
-            folder.path("twice.pcap"),
-            capture.as_any_capture(interfaces),
-        )
-        .expect("a file");
+        fs::write(folder.path("twice.pcap"), capture.as_any(interfaces)).expect("a file");
         let twice = read("twice.pcap");
         assert_eq!(once["flows"], twice["flows"], "{interfaces:?}");
         assert_eq!(twice["summary"]["capture_duplicates_removed"], 5);
@@ -372,7 +367,7 @@ fn a_packet_that_passed_two_interfaces_counts_once() {
 #[test]
 fn unreadable_files_are_refused_before_any_is_read() {
     let folder = TestFolder::empty();
-    let capture = Capture::with_slow_server().0;
+    let capture = Capture::slow_server().0;
     fs::write(folder.path("a.pcap"), &capture).expect("a file");
     fs::create_dir(folder.path("folder")).expect("a folder");
     for (file, printed) in [
@@ -388,7 +383,7 @@ fn unreadable_files_are_refused_before_any_is_read() {
 #[test]
 fn a_link_type_that_is_not_read_is_named() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::with_slow_server().0;
+    let mut capture = Capture::slow_server().0;
     capture[20] = 147;
     for kept_count in [capture.len(), capture.len() - 1] {
         fs::write(folder.path("user.pcap"), &capture[..kept_count]).expect("a file");

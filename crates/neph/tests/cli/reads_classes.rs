@@ -10,7 +10,7 @@ use crate::reads::{ACK, Capture};
 #[test]
 fn a_spreadsheet_has_a_line_for_each_flow_and_pair_with_all_columns() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::with_slow_server();
+    let mut capture = Capture::slow_server();
     capture.echo((1_000, true), 1);
     capture.echo((1_010, false), 1);
     capture.echo((1_020, false), 2);

@@ -16,7 +16,7 @@ const SEGMENT: usize = 16 + 40;
 /// A connection in two captures: its handshake in `a.pcap`, what it asks in `b.pcap`. And both in one.
 fn halves() -> TestFolder {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::with_slow_server().0;
+    let capture_bytes = Capture::slow_server().0;
     let (first, rest) = capture_bytes.split_at(HEADER + 3 * SEGMENT);
     fs::write(folder.path("whole.pcap"), &capture_bytes).expect("a file");
     fs::write(folder.path("a.pcap"), first).expect("a file");

@@ -16,7 +16,7 @@ fn handles_sigint(id: u32) -> bool {
 
 #[test]
 fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
-    let capture = Capture::with_slow_server().0;
+    let capture = Capture::slow_server().0;
     // Before the first byte, and within the last record.
     for (bytes, flows) in [(&capture[..0], 0), (&capture[..capture.len() - 1], 1)] {
         let mut child = command()
@@ -49,7 +49,7 @@ fn ctrl_c_on_a_silent_pipe_prints_the_result_so_far() {
 #[test]
 fn ctrl_c_reports_how_many_captures_are_left_out() {
     let folder = TestFolder::empty();
-    std::fs::write(folder.path("later.pcap"), Capture::with_slow_server().0).expect("a file");
+    std::fs::write(folder.path("later.pcap"), Capture::slow_server().0).expect("a file");
     let mut child = folder
         .command(["read", "-", "later.pcap"])
         .stdin(Stdio::piped())

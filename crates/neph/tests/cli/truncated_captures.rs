@@ -29,7 +29,7 @@ fn summary(text: &str) -> Value {
 #[test]
 fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::with_slow_server().0;
+    let capture_bytes = Capture::slow_server().0;
     for (kept_count, packets) in [(capture_bytes.len(), 5), (capture_bytes.len() - 1, 4)] {
         fs::write(
             folder.path("a.pcap.zst"),
@@ -73,7 +73,7 @@ fn broken_gzip(bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_part() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::with_slow_server();
+    let mut capture = Capture::slow_server();
     for segment in 0..200 {
         capture.segment((100, true), ACK, (110 + 1_000 * segment, 510), 1_000);
     }
@@ -118,7 +118,7 @@ fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_pa
 #[test]
 fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
     let folder = TestFolder::empty();
-    let capture_bytes = Capture::with_slow_server().0;
+    let capture_bytes = Capture::slow_server().0;
     for (kept_count, trailing_bytes, ending, reported_ending) in [
         (capture_bytes.len(), &[0; 512][..], "whole", ""),
         (
@@ -161,7 +161,7 @@ fn only_large_backward_steps_in_a_capture_are_reported() {
         // Through the reader's short way and its long one.
         joined.segment((later_ms, true), ACK, (100, 500), 10);
         joined.segment((later_ms, true), SYN, (1, 0), 0);
-        joined.0.extend(&Capture::with_slow_server().0[24..]);
+        joined.0.extend(&Capture::slow_server().0[24..]);
         fs::write(folder.path("a.pcap"), joined.0).expect("a file");
         let ran = folder.neph(["read", "a.pcap", "--format", "json"]);
         assert_eq!(ran.status, 0);
@@ -221,7 +221,7 @@ fn packets_out_of_time_order_are_reported_if_retransmissions_are_counted() {
 #[test]
 fn flows_that_the_table_leaves_out_are_counted() {
     let folder = TestFolder::empty();
-    let mut capture = Capture::with_slow_server();
+    let mut capture = Capture::slow_server();
     for second in [1_000, 2_000] {
         // The port is used again: another flow.
         capture.segment((second, true), SYN, (second * 1_000, 0), 0);

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use serde_json::Value;
 
-use super::simulated::{SECOND, START, SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, SECOND, START, Simulation};
 use super::{lines, run};
 use crate::neph::{RunOutput, TestFolder, command};
 
@@ -15,7 +15,7 @@ fn captures(folder: &TestFolder, rounds: u32) -> Vec<String> {
         let is_slow = point == 1 && slow.contains(&at);
         at + if is_slow { 8_000_000 } else { 0 }
     };
-    SimulatedCaptures::of(SimulatedPath::PLAIN, rounds, 7)
+    Simulation::of(PathModel::PLAIN, rounds, 7)
         .write(folder, clock)
         .0
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::run;
-use super::simulated::{SECOND, SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, SECOND, Simulation};
 use crate::neph::{TestFolder, neph};
 
 /// Between a record's capture and its copy.
@@ -60,15 +60,15 @@ fn append_duplicates(path: &str) {
 
 #[test]
 fn duplicates_in_a_capture_do_not_change_the_result() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let clock = |point, at| if point == 2 { at + 3 * SECOND } else { at };
     for write_twice in [mirror, append_duplicates] {
         for point in 0..3 {
             let folder = TestFolder::empty();
-            let (files, _) = SimulatedCaptures::of(path, 100, 9).write(&folder, clock);
+            let (files, _) = Simulation::of(path, 100, 9).write(&folder, clock);
             let documents_of = |files: &[String]| {
                 let ran = run(files, &["--format", "json"]);
                 assert_eq!((ran.status, ran.err.as_str()), (0, ""), "point {point}");
@@ -98,8 +98,7 @@ fn duplicates_in_a_capture_do_not_change_the_clocks() {
     for write_twice in [mirror, append_duplicates] {
         for point in 0..2 {
             let clock = |point, at| if point == 1 { at + 3 * SECOND } else { at };
-            let (files, _) =
-                SimulatedCaptures::of(SimulatedPath::PLAIN, 300, 9).write(&folder, clock);
+            let (files, _) = Simulation::of(PathModel::PLAIN, 300, 9).write(&folder, clock);
             let [first, second] = [path_after_name(&files[0]), path_after_name(&files[1])];
             let document_of = || {
                 let ran = neph(["clock", "--captures", first, second, "--format", "json"]);
@@ -139,8 +138,7 @@ fn has_copy_remedy(printed: &str) -> bool {
 fn a_capture_with_every_packet_duplicated_reads_as_without_duplicates() {
     for has_ip_id in [true, false] {
         let folder = TestFolder::empty();
-        let (files, _) =
-            SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 9).write(&folder, |_, at| at);
+        let (files, _) = Simulation::of(PathModel::PLAIN, 1_000, 9).write(&folder, |_, at| at);
         let path = path_after_name(&files[0]);
         if !has_ip_id {
             let (header, records) = records(path);
@@ -180,7 +178,7 @@ fn a_capture_with_every_packet_duplicated_reads_as_without_duplicates() {
 #[test]
 fn indistinguishable_copies_are_reported_as_the_reason() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 9).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 100, 9).write(&folder, |_, at| at);
     for file in &files {
         // Datagrams alone, as of a sender that numbers none.
         let (header, records) = records(path_after_name(file));

@@ -2,19 +2,19 @@
 
 use std::fs;
 
-use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, Simulation};
 use super::{last_clock_shifted, run};
 use crate::neph::TestFolder;
 
 #[test]
 fn figures_name_the_points_and_count_losses() {
     let test_folder = TestFolder::empty();
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
         lost: 20,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
-    let mut simulated = SimulatedCaptures::of(path, 300, 11);
+    let mut simulated = Simulation::of(path, 300, 11);
     let (files, _) = simulated.write(&test_folder, last_clock_shifted(3));
     let folder = test_folder.path("drawn");
     let ran = run(&files, &["--figure", &folder.display().to_string()]);
@@ -42,7 +42,7 @@ fn figures_name_the_points_and_count_losses() {
 #[test]
 fn an_unusable_figure_folder_is_refused_before_any_output() {
     let test_folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 5, 3);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 5, 3);
     let (files, _) = simulated.write(&test_folder, last_clock_shifted(2));
     fs::write(test_folder.path("taken"), "").expect("a file");
     for (folder, why) in [

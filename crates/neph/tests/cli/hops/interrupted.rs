@@ -8,17 +8,17 @@ use neph_sys::process;
 use serde_json::Value;
 
 use super::last_clock_shifted;
-use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, Simulation};
 use crate::neph::{RunOutput, TestFolder, command, send_signal};
 
 /// Captures of three points, of which one comes out of a pipe and stops in the middle; then ctrl-C.
 fn interrupted_at(point: usize) -> RunOutput {
     let folder = TestFolder::empty();
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
-    let (files, _) = SimulatedCaptures::of(path, 1_000, 21).write(&folder, last_clock_shifted(3));
+    let (files, _) = Simulation::of(path, 1_000, 21).write(&folder, last_clock_shifted(3));
     let (_, file) = files[point].split_once('=').expect("NAME=FILE");
     let capture = fs::read(file).expect("a capture");
     fs::remove_file(file).expect("ours");

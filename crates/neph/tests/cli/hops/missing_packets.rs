@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, Simulation};
 use super::{lines, run};
 use crate::neph::{TestFolder, neph};
 use crate::truncated_captures::unfinished_zstd;
@@ -39,7 +39,7 @@ fn with_other_client(capture: &[u8], is_other_client: impl Fn(&[u8]) -> bool) ->
 #[test]
 fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 100, 5).write(&folder, |_, at| at);
     let output = run(&files, &["--clock", "same", "--format", "ndjson"]);
     let paths = files.iter().map(|file| file.rsplit('=').next());
     let paths: Vec<&str> = paths.map(|path| path.expect("a path")).collect();
@@ -63,12 +63,12 @@ fn a_packed_capture_that_was_cut_off_is_used_up_to_there() {
 
 #[test]
 fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(path, 100, 21);
+    let mut simulated = Simulation::of(path, 100, 21);
     let (files, _) = simulated.write(&folder, |_, at| at);
     // Host 9 is at the first two points alone.
     for point in ["p0.pcap", "p1.pcap"] {
@@ -81,11 +81,8 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     // The last point's capture is over half way.
     let file = folder.path("p2.pcap");
     let capture = fs::read(&file).expect("a capture");
-    let mut passed: Vec<i64> = simulated
-        .truths
-        .iter()
-        .filter_map(|truth| truth.passed_at[2])
-        .collect();
+    let truths = simulated.truths.iter();
+    let mut passed: Vec<i64> = truths.filter_map(|truth| truth.passed_at[2]).collect();
     passed.sort_unstable();
     let kept_count = passed.len() / 2;
     let end = (0..kept_count).fold(HEADER, |at, _| next_record(&capture, at));
@@ -96,9 +93,8 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     let loss_unknown = &lines.last().expect("a summary")["loss_unknown"];
     let forward = || simulated.truths.iter().filter(|truth| !truth.is_reverse);
     let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_count - 1]);
-    let later = forward()
-        .filter(|truth| is_later(truth.passed_at[2]))
-        .count();
+    let later = forward().filter(|truth| is_later(truth.passed_at[2]));
+    let later = later.count();
     assert!(later > 100, "{later}");
     // Of host 9 too, what came later says nothing.
     let [never, not_captured, at_end] = ["never_passed", "not_captured", "not_captured_at_end"]
@@ -132,7 +128,7 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
 #[test]
 fn an_unusable_file_is_refused_with_its_remedy() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 3, 5).write(&folder, |_, at| at);
     let mut broken = fs::read(folder.path("p0.pcap")).expect("a capture");
     let total = broken.len();
     broken.extend([0xff; 16]);
@@ -179,13 +175,13 @@ fn losses_by_segment(documents: &[Value]) -> Vec<(String, u64)> {
 
 /// Takes from a point's capture all but what is kept, and holds what is reported about these kinds.
 fn check_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, &str)]) {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
         lost: 100,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(path, 300, 33);
+    let mut simulated = Simulation::of(path, 300, 33);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let ndjson = ["--format", "ndjson", "--clock", "same"];
     let before = lines(&run(&files, &ndjson));
@@ -227,7 +223,7 @@ fn check_filtered(point: &str, is_kept: impl Fn(&[u8]) -> bool, kinds: &[(&str, 
 #[test]
 fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 300, 35);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 300, 35);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let file = folder.path("p1.pcap");
     let capture = fs::read(&file).expect("a capture");
@@ -252,7 +248,7 @@ fn packets_after_the_end_of_a_capture_are_not_called_filtered() {
 #[test]
 fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 5);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 20, 5);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
     // So many bytes of each packet.
@@ -296,7 +292,7 @@ fn captures_without_packets_or_with_cut_headers_are_named_with_the_remedy() {
 #[test]
 fn the_same_capture_twice_is_detected_and_one_directional_captures_are_not_mistaken_for_it() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 5);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 20, 5);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let capture = fs::read(folder.path("p0.pcap")).expect("a capture");
     let copy = folder.path("copy.pcap");
@@ -333,12 +329,12 @@ fn packets_excluded_by_a_points_filter_are_not_lost() {
 
 #[test]
 fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(path, 100, 43).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(path, 100, 43).write(&folder, |_, at| at);
     let is_ping_of_one = |packet: &[u8]| packet[9] == 1 && (packet[15] == 1 || packet[19] == 1);
     for point in ["p0", "p1", "p2"] {
         let file = folder.path(&format!("{point}.pcap"));
@@ -375,7 +371,7 @@ fn a_kind_that_others_show_at_a_point_was_not_filtered_there() {
 #[test]
 fn hosts_captured_in_one_direction_are_reported_with_a_remedy() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 100, 5).write(&folder, |_, at| at);
     let is_datagram = |packet: &[u8]| packet[9] == 17;
     for point in ["p0", "p1"] {
         let file = folder.path(&format!("{point}.pcap"));

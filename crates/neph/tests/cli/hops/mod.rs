@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::neph::{RunOutput, TestFolder, neph};
-use simulated::{SECOND, START, SimulatedCaptures, SimulatedPath, Truth};
+use simulated::{PathModel, SECOND, START, Simulation, Truth};
 
 fn lines(ran: &RunOutput) -> Vec<Value> {
     let lines = ran.out.lines();
@@ -72,7 +72,7 @@ impl Deviation {
 }
 
 /// What of all packets together is counted: those that were lost, and copies.
-fn check_counts(lines: &[Value], simulated: &SimulatedCaptures) {
+fn check_counts(lines: &[Value], simulated: &Simulation) {
     let segments = || lines.iter().filter(|line| line["kind"] == "segment");
     let count = |line: &Value, key: &str| line[key].as_u64().expect("a count");
     let truths = simulated.truths.iter();
@@ -105,9 +105,9 @@ fn last_clock_shifted(points: usize) -> impl Fn(usize, i64) -> i64 + Copy {
 }
 
 /// Runs neph over a simulated path and holds every packet against it.
-fn measure_deviation(path: SimulatedPath, rounds: u32, extra_args: &[&str]) -> Deviation {
+fn measure_deviation(path: PathModel, rounds: u32, extra_args: &[&str]) -> Deviation {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
+    let mut simulated = Simulation::of(path, rounds, 0x5eed_0000 + u64::from(rounds));
     let clocks = last_clock_shifted(path.points);
     let (files, stamps) = simulated.write(&folder, clocks);
     let args: Vec<&str> = ["--format", "ndjson", "--packets"]
@@ -160,16 +160,16 @@ fn measure_deviation(path: SimulatedPath, rounds: u32, extra_args: &[&str]) -> D
 
 #[test]
 fn two_clocks_three_seconds_and_forty_ppm_apart_leave_every_delay_right() {
-    let deviation = measure_deviation(SimulatedPath::PLAIN, 2_000, &[]);
+    let deviation = measure_deviation(PathModel::PLAIN, 2_000, &[]);
     assert_eq!(deviation.n, 12_000);
 }
 
 #[test]
 fn five_points_of_which_the_last_has_another_clock_and_loss_in_each_segment() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 5,
         lost: 10,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let deviation = measure_deviation(path, 1_500, &[]);
     assert!(deviation.n > 30_000);
@@ -177,23 +177,23 @@ fn five_points_of_which_the_last_has_another_clock_and_loss_in_each_segment() {
 
 #[test]
 fn offload_at_both_ends_translation_and_a_tunnel_in_the_middle_hide_no_packet() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
         lost: 5,
         offload: true,
         nat: true,
         vxlan: true,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     measure_deviation(path, 1_500, &["--nat", "p0:192.0.2.77=192.0.2.2"]);
 }
 
 #[test]
 fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_packet() {
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 4,
         duplicated: 20,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     measure_deviation(path, 1_500, &[]);
 }
@@ -201,7 +201,7 @@ fn copies_that_the_network_makes_are_counted_and_the_first_that_comes_is_the_pac
 #[test]
 fn points_of_one_host_have_one_clock_and_no_doubt() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 20, 3);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 20, 3);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let names: Vec<String> = files
         .iter()
@@ -221,11 +221,11 @@ fn points_of_one_host_have_one_clock_and_no_doubt() {
 #[test]
 fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
     let folder = TestFolder::empty();
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
-    let mut simulated = SimulatedCaptures::of(path, 200, 9);
+    let mut simulated = Simulation::of(path, 200, 9);
     let (files, _) = simulated.write(&folder, last_clock_shifted(3));
     let ran = run(&files, &["--format", "json"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
@@ -236,16 +236,13 @@ fn the_parts_of_a_round_trip_add_up_for_any_clocks() {
         12,
         "all and three parts of each of three protocols"
     );
-    for parts_of_rtt in round_trips.chunks(4) {
-        let mean = |at: usize| parts_of_rtt[at]["mean_ns"].as_i64().expect("a time");
-        assert_eq!(parts_of_rtt[0]["n"], 200, "{parts_of_rtt:?}");
+    for rows in round_trips.chunks(4) {
+        let mean = |at: usize| rows[at]["mean_ns"].as_i64().expect("a time");
+        assert_eq!(rows[0]["n"], 200, "{rows:?}");
         let parts = mean(1) + mean(2) + mean(3);
-        assert!(
-            (mean(0) - parts).abs() <= 3,
-            "rounding of means: {parts_of_rtt:?}"
-        );
+        assert!((mean(0) - parts).abs() <= 3, "rounding of means: {rows:?}");
         // The far end took 50 us by its clock, which is 40 ppm fast.
-        assert!((50_000..50_010).contains(&mean(3)), "{parts_of_rtt:?}");
+        assert!((50_000..50_010).contains(&mean(3)), "{rows:?}");
     }
     check_shares(&document);
     let idle = "p1:203.0.113.9=203.0.113.8";
@@ -319,14 +316,14 @@ fn check_shares(document: &Value) {
 #[test]
 fn files_that_cannot_be_compared_are_refused() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 1);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 3, 1);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let other = TestFolder::empty();
-    let translated = SimulatedPath {
+    let translated = PathModel {
         nat: true,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
-    let (unmatched, _) = SimulatedCaptures::of(translated, 3, 1).write(&other, |_, at| at);
+    let (unmatched, _) = Simulation::of(translated, 3, 1).write(&other, |_, at| at);
     let twice = [files[0].clone(), files[0].clone()];
     let absent = [files[0].clone(), "p1=/nowhere.pcap".to_owned()];
     let other_path = [unmatched[0].clone(), files[1].clone()];

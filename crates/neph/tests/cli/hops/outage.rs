@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::missing_packets::{HEADER, next_record};
-use super::simulated::{SECOND, START, SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, SECOND, START, Simulation};
 use super::{lines, run};
 use crate::neph::TestFolder;
 
@@ -17,7 +17,7 @@ fn record_without_ip() -> Vec<u8> {
 #[test]
 fn packets_are_lost_at_the_end_only_if_the_capture_continues() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 200, 41);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 200, 41);
     let (files, _) = simulated.write(&folder, |_, at| at);
     let mut passed: Vec<i64> = simulated
         .truths

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::missing_packets::{HEADER, next_record};
 use super::run;
-use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, Simulation};
 use crate::neph::{TestFolder, neph};
 
 /// As editcap -t 3 makes it.
@@ -23,7 +23,7 @@ fn shift_by_three_seconds(capture: &[u8]) -> Vec<u8> {
 #[test]
 fn two_captures_of_one_point_report_their_clock_offset_only() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 100, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 100, 5).write(&folder, |_, at| at);
     let capture = fs::read(files[0].rsplit('=').next().expect("a path")).expect("a capture");
     let names = ["a.pcap", "later.pcap"].map(|name| folder.path(name).display().to_string());
     fs::write(&names[0], &capture).expect("a file");

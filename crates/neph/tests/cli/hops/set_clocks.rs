@@ -2,7 +2,7 @@
 
 use neph_sys::deadline::Stopwatch;
 
-use super::simulated::{SECOND, START, SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, SECOND, START, Simulation};
 use super::{lines, run};
 use crate::neph::TestFolder;
 
@@ -10,7 +10,7 @@ use crate::neph::TestFolder;
 fn a_clock_step_spoils_only_the_packets_in_flight() {
     for jump in [2 * SECOND, -2 * SECOND] {
         let folder = TestFolder::empty();
-        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
+        let mut simulated = Simulation::of(PathModel::PLAIN, 1_000, 11);
         // While a packet is behind the point.
         let mut truths = simulated.truths.iter().filter(|truth| !truth.is_reverse);
         let passed =
@@ -81,7 +81,7 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
     ];
     for clock_steps in worlds {
         let folder = TestFolder::empty();
-        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
+        let mut simulated = Simulation::of(PathModel::PLAIN, 1_000, 11);
         let clock = |point: usize, at: i64| {
             let of = [clock_steps.0, clock_steps.1]
                 .into_iter()
@@ -132,7 +132,7 @@ fn clock_steps_invalidate_only_packets_in_flight_at_the_step() {
 #[test]
 fn one_clock_that_is_set_back_is_one_clock() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 1_000, 11);
     let set = START + 3 * SECOND;
     let clock = |_: usize, at: i64| if at >= set { at - 7_200 * SECOND } else { at };
     let (files, stamps) = simulated.write(&folder, clock);
@@ -159,7 +159,7 @@ fn one_clock_that_is_set_back_is_one_clock() {
 #[test]
 fn captures_one_behind_the_other_are_no_clock_that_was_set() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 11);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 1_000, 11);
     let (files, _) = simulated.write(&folder, |_, at| at);
     // Both of the first point's halves, the later one first.
     let first_file = files[0]
@@ -188,7 +188,7 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
 fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
     for jump in [10 * SECOND, -10 * SECOND] {
         let folder = TestFolder::empty();
-        let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 12);
+        let mut simulated = Simulation::of(PathModel::PLAIN, 1_000, 12);
         let set = START + 3 * SECOND;
         let clock = |point: usize, at: i64| {
             let offset = if at >= set {
@@ -231,7 +231,7 @@ fn a_clock_far_ahead_that_is_set_moves_no_packet_in_time() {
 #[test]
 fn one_clock_that_cannot_have_been_is_doubted() {
     let folder = TestFolder::empty();
-    let mut simulated = SimulatedCaptures::of(SimulatedPath::PLAIN, 200, 13);
+    let mut simulated = Simulation::of(PathModel::PLAIN, 200, 13);
     let clock = |point: usize, at: i64| if point == 1 { at + SECOND } else { at };
     let (files, _) = simulated.write(&folder, clock);
     let doubt = "leave out --clock same";
@@ -251,7 +251,7 @@ fn one_clock_that_cannot_have_been_is_doubted() {
 #[test]
 fn an_unknown_drift_is_null() {
     let folder = TestFolder::empty();
-    let (files, _) = SimulatedCaptures::of(SimulatedPath::PLAIN, 3, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 3, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(text.contains(", drift not known.\n"), "{text}");
     let summary = lines(&run(&files, &["--format", "ndjson"])).pop();
@@ -262,8 +262,7 @@ fn an_unknown_drift_is_null() {
         "{clock}"
     );
     // Over some seconds it is.
-    let (files, _) =
-        SimulatedCaptures::of(SimulatedPath::PLAIN, 1_000, 5).write(&folder, |_, at| at);
+    let (files, _) = Simulation::of(PathModel::PLAIN, 1_000, 5).write(&folder, |_, at| at);
     let text = run(&files, &[]).out;
     assert!(
         text.contains(" ppm.\n") && !text.contains("not known"),

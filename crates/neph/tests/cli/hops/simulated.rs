@@ -10,7 +10,7 @@ pub(super) const START: i64 = 1_795_000_000 * SECOND;
 
 /// How the path is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SimulatedPath {
+pub(super) struct PathModel {
     pub(super) points: usize,
     /// The least delay of a segment, in nanoseconds, the same both ways.
     pub(super) min_delay: i64,
@@ -28,7 +28,7 @@ pub(super) struct SimulatedPath {
     pub(super) vxlan: bool,
 }
 
-impl SimulatedPath {
+impl PathModel {
     pub(super) const PLAIN: Self = Self {
         points: 2,
         min_delay: 200_000,
@@ -75,8 +75,8 @@ struct PacketInFlight {
 }
 
 /// Everything that was simulated.
-pub(super) struct SimulatedCaptures {
-    pub(super) path: SimulatedPath,
+pub(super) struct Simulation {
+    pub(super) path: PathModel,
     pub(super) truths: Vec<Truth>,
     captures: Vec<Capture>,
     random: SeededRandom,
@@ -84,9 +84,9 @@ pub(super) struct SimulatedCaptures {
     copies: Vec<(&'static str, bool)>,
 }
 
-impl SimulatedCaptures {
+impl Simulation {
     /// Requests and replies of three protocols, so many of each, one each 2 ms.
-    pub(super) fn of(path: SimulatedPath, rounds: u32, seed: u64) -> Self {
+    pub(super) fn of(path: PathModel, rounds: u32, seed: u64) -> Self {
         let mut simulated = Self {
             path,
             truths: Vec::new(),

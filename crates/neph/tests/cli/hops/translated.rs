@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::duplicates::{path_after_name, records};
 use super::run;
-use super::simulated::{SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, Simulation};
 use crate::neph::TestFolder;
 
 /// Hosts 1 and 2 of a record are 11 and 12.
@@ -19,14 +19,14 @@ fn renumber_hosts(mut record: Vec<u8>) -> Vec<u8> {
 
 /// Captures of a path whose first point calls the server 192.0.2.77, and of hosts that have one name.
 fn captures(folder: &TestFolder, points: usize) -> Vec<String> {
-    let path = SimulatedPath {
+    let path = PathModel {
         points,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     let other = TestFolder::empty();
-    let (plain, _) = SimulatedCaptures::of(path, 1, 3).write(&other, |_, at| at);
-    let path = SimulatedPath { nat: true, ..path };
-    let (files, _) = SimulatedCaptures::of(path, 100, 5).write(folder, |_, at| at);
+    let (plain, _) = Simulation::of(path, 1, 3).write(&other, |_, at| at);
+    let path = PathModel { nat: true, ..path };
+    let (files, _) = Simulation::of(path, 100, 5).write(folder, |_, at| at);
     for (file, plain) in files.iter().zip(plain) {
         let other_records = records(path_after_name(&plain))
             .1
@@ -81,13 +81,13 @@ fn count_lost_and_translated(out: &str) -> (u64, u64) {
 fn flows_to_a_port_that_is_translated_are_not_lost_where_the_same_hosts_talk_directly() {
     for points in [2, 3] {
         let (folder, other) = (TestFolder::empty(), TestFolder::empty());
-        let path = SimulatedPath {
+        let path = PathModel {
             points,
-            ..SimulatedPath::PLAIN
+            ..PathModel::PLAIN
         };
-        let (to_port, _) = SimulatedCaptures::of(path, 100, 5).write(&other, |_, at| at);
-        let path = SimulatedPath { lost: 50, ..path };
-        let (files, _) = SimulatedCaptures::of(path, 200, 3).write(&folder, |_, at| at);
+        let (to_port, _) = Simulation::of(path, 100, 5).write(&other, |_, at| at);
+        let path = PathModel { lost: 50, ..path };
+        let (files, _) = Simulation::of(path, 200, 3).write(&folder, |_, at| at);
         for (point, (file, to_port)) in files.iter().zip(to_port).enumerate() {
             // The last point alone lies behind the translator.
             let records = records(path_after_name(&to_port)).1.into_iter();

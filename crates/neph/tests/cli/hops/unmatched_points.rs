@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::simulated::{SECOND, SimulatedCaptures, SimulatedPath};
+use super::simulated::{PathModel, SECOND, Simulation};
 use super::{last_clock_shifted, run};
 use crate::neph::TestFolder;
 
 /// Whom the first point calls otherwise, as no rule says.
-const TRANSLATED: SimulatedPath = SimulatedPath {
+const TRANSLATED: PathModel = PathModel {
     points: 3,
     nat: true,
-    ..SimulatedPath::PLAIN
+    ..PathModel::PLAIN
 };
 
 #[test]
@@ -19,7 +19,7 @@ fn a_segment_without_packets_does_not_hide_the_others() {
     let mut files = Vec::new();
     for (clock, clock_offset) in [(&["--clock", "same"][..], 0), (&[], 3 * SECOND)] {
         let clocks = |point, at| if point == 2 { at + clock_offset } else { at };
-        (files, _) = SimulatedCaptures::of(TRANSLATED, 100, 5).write(&folder, clocks);
+        (files, _) = Simulation::of(TRANSLATED, 100, 5).write(&folder, clocks);
         let ran = run(&files, &[clock, &["--format", "json"]].concat());
         assert_eq!(ran.status, 0, "{}", ran.err);
         let expected = "neph hops: p0 - p1 has no result: no packet of p0 is in p1; ";
@@ -59,7 +59,7 @@ fn a_segment_without_packets_does_not_hide_the_others() {
 #[test]
 fn a_nat_before_the_last_point_is_reported_as_its_rule() {
     let folder = TestFolder::empty();
-    let (mut files, _) = SimulatedCaptures::of(TRANSLATED, 100, 5).write(&folder, |_, at| at);
+    let (mut files, _) = Simulation::of(TRANSLATED, 100, 5).write(&folder, |_, at| at);
     files.reverse();
     let clock = ["--clock", "same"];
     let ran = run(&files, &clock);
@@ -75,9 +75,9 @@ fn a_nat_before_the_last_point_is_reported_as_its_rule() {
 #[test]
 fn the_path_order_of_misordered_points_is_reported() {
     let folder = TestFolder::empty();
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 4,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     for (is_same_clock, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let clocks = |point, at| {
@@ -87,7 +87,7 @@ fn the_path_order_of_misordered_points_is_reported() {
                 last_clock_shifted(4)(point, at)
             }
         };
-        let (files, _) = SimulatedCaptures::of(path, 100, 7).write(&folder, clocks);
+        let (files, _) = Simulation::of(path, 100, 7).write(&folder, clocks);
         let order_of = |order: &[usize]| {
             let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
@@ -106,7 +106,7 @@ fn the_path_order_of_misordered_points_is_reported() {
         assert_eq!(order_of(&[3, 1, 2, 0]).as_deref(), Some("p3, p2, p1, p0"));
         assert_eq!(order_of(&[0, 3, 2]).as_deref(), Some("p0, p2, p3"));
     }
-    let (files, _) = SimulatedCaptures::of(path, 100, 7).write(&folder, last_clock_shifted(4));
+    let (files, _) = Simulation::of(path, 100, 7).write(&folder, last_clock_shifted(4));
     let order = [files[0].clone(), files[3].clone(), files[1].clone()];
     let ran = run(&order, &["--format", "ndjson"]);
     let summary = ran.out.lines().last().expect("a summary");
@@ -124,9 +124,9 @@ fn the_path_order_of_misordered_points_is_reported() {
 #[test]
 fn points_given_from_the_server_side_are_reported_in_reverse() {
     let folder = TestFolder::empty();
-    let path = SimulatedPath {
+    let path = PathModel {
         points: 3,
-        ..SimulatedPath::PLAIN
+        ..PathModel::PLAIN
     };
     for (is_same_clock, clock) in [(true, &["--clock", "same"][..]), (false, &[])] {
         let clocks = |point, at| {
@@ -136,7 +136,7 @@ fn points_given_from_the_server_side_are_reported_in_reverse() {
                 last_clock_shifted(3)(point, at)
             }
         };
-        let (files, _) = SimulatedCaptures::of(path, 100, 7).write(&folder, clocks);
+        let (files, _) = Simulation::of(path, 100, 7).write(&folder, clocks);
         for order in [&[2, 1, 0][..], &[2, 0]] {
             let given: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&given, &[clock, &["--format", "ndjson"]].concat());
