@@ -13,15 +13,15 @@ use neph_sys::restrict::is_root;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::needs::{has, neph, ran, root, run, skip, static_binary};
+use crate::needs::{has_programs, neph, root, run, skip, static_binary, try_run};
 
 /// An engine starts, or a container.
-const PATIENCE: Duration = Duration::from_mins(1);
-const PACE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_mins(1);
+const INTERVAL: Duration = Duration::from_millis(200);
 /// Loopback of the test's own namespace.
-const AT: &str = "127.0.0.1:8080";
+const ADDRESS: &str = "127.0.0.1:8080";
 
-fn name() -> String {
+fn image_name() -> String {
     format!("localhost/neph:{}", env!("CARGO_PKG_VERSION"))
 }
 
@@ -36,13 +36,13 @@ fn image(binary: &Path, output: &Path) -> String {
 struct Engine {
     command: Vec<String>,
     /// What each container needs here.
-    more: Vec<String>,
+    run_options: Vec<String>,
     /// The control group of its containers, below every mount.
     group: String,
     /// The engine, or the process whose folders its commands see.
     daemon: Child,
     /// Folders that were made to be hidden.
-    made: Vec<&'static str>,
+    created_folders: Vec<&'static str>,
     folder: TempDir,
 }
 
@@ -51,7 +51,7 @@ fn split_args(text: &str) -> Vec<String> {
 }
 
 /// Where engines keep things outside of their own folders.
-const KEPT: [&str; 8] = [
+const ENGINE_FOLDERS: [&str; 8] = [
     "/etc/docker",
     "/run/containerd",
     "/run/containers",
@@ -63,11 +63,11 @@ const KEPT: [&str; 8] = [
 ];
 
 /// Starts a program that does not see what engines of the host keep, and whose own goes with it.
-fn start_hidden(program: &str, log: &Path) -> Child {
+fn start_isolated(program: &str, log: &Path) -> Child {
     let script = format!(
         "for folder in {}; do mkdir -p $folder && mount -t tmpfs tmpfs $folder || exit 1; done; \
          echo hidden >&2; exec {program}",
-        KEPT.join(" ")
+        ENGINE_FOLDERS.join(" ")
     );
     let mut command = process::command("unshare");
     // Each program takes the place of the one before: the child is the program itself.
@@ -81,22 +81,22 @@ fn start_hidden(program: &str, log: &Path) -> Child {
 impl Engine {
     /// All its commands see the same folders: those of a process that waits.
     fn podman() -> Self {
-        let (folder, made) = (tempfile::tempdir().expect("a folder"), missing());
+        let (folder, created_folders) = (tempfile::tempdir().expect("a folder"), missing_folders());
         let log = folder.path().join("log");
-        let daemon = start_hidden("sleep infinity", &log);
+        let daemon = start_isolated("sleep infinity", &log);
         let is_up = || fs::read_to_string(&log).is_ok_and(|text| text.contains("hidden"));
         assert!(
-            poll(PACE, PATIENCE, is_up),
+            poll(INTERVAL, TIMEOUT, is_up),
             "{:?}",
             fs::read_to_string(&log)
         );
         let settings = folder.path().join("containers.conf");
         // Locks in shared memory would stay.
         fs::write(&settings, "[engine]\nlock_type = \"file\"\n").expect("writable");
-        let at = folder.path().display();
+        let path = folder.path().display();
         let command = split_args(&format!(
-            "nsenter --mount --target {} env CONTAINERS_CONF={} podman --root {at}/root --runroot {at}/run \
-             --tmpdir {at}/tmp --storage-driver vfs --cgroup-manager cgroupfs --runtime runc",
+            "nsenter --mount --target {} env CONTAINERS_CONF={} podman --root {path}/root --runroot {path}/run \
+             --tmpdir {path}/tmp --storage-driver vfs --cgroup-manager cgroupfs --runtime runc",
             daemon.id(),
             settings.display()
         ));
@@ -105,68 +105,68 @@ impl Engine {
         let group = format!("neph-delivery-podman-{}", std::process::id());
         Self {
             command,
-            more: split_args(&format!("{limits} --cgroup-parent /{group}")),
+            run_options: split_args(&format!("{limits} --cgroup-parent /{group}")),
             group,
             daemon,
-            made,
+            created_folders,
             folder,
         }
     }
 
     fn docker() -> Self {
-        let (folder, made) = (tempfile::tempdir().expect("a folder"), missing());
-        let (log, at) = (folder.path().join("log"), folder.path().display());
+        let (folder, created_folders) = (tempfile::tempdir().expect("a folder"), missing_folders());
+        let (log, path) = (folder.path().join("log"), folder.path().display());
         let group = format!("neph-delivery-docker-{}", std::process::id());
         let program = format!(
-            "dockerd --data-root {at}/data --exec-root {at}/exec -p {at}/pid -H unix://{at}/sock \
+            "dockerd --data-root {path}/data --exec-root {path}/exec -p {path}/pid -H unix://{path}/sock \
              --cgroup-parent /{group} --bridge none --iptables=false \
              --exec-opt native.cgroupdriver=cgroupfs"
         );
         let engine = Self {
             command: split_args(&format!("docker -H unix://{at}/sock")),
-            more: Vec::new(),
+            run_options: Vec::new(),
             group,
-            daemon: start_hidden(&program, &log),
-            made,
+            daemon: start_isolated(&program, &log),
+            created_folders,
             folder,
         };
-        let is_up = poll(PACE, PATIENCE, || engine.ask(&["info"]).0);
+        let is_up = poll(INTERVAL, TIMEOUT, || engine.try_run(&["info"]).0);
         let log = fs::read_to_string(engine.folder.path().join("log"));
         assert!(is_up, "dockerd does not start: {}", log.unwrap_or_default());
         engine
     }
 
-    fn ask(&self, arguments: &[&str]) -> (bool, String) {
+    fn try_run(&self, arguments: &[&str]) -> (bool, String) {
         let mut command: Command = process::command(&self.command[0]);
-        ran(command.args(&self.command[1..]).args(arguments))
+        try_run(command.args(&self.command[1..]).args(arguments))
     }
 
-    fn do_it(&self, arguments: &[&str]) -> String {
-        let (is_good, printed) = self.ask(arguments);
-        assert!(is_good, "{} {arguments:?}: {printed}", self.command[0]);
+    fn run(&self, arguments: &[&str]) -> String {
+        let (is_ok, printed) = self.try_run(arguments);
+        assert!(is_ok, "{} {arguments:?}: {printed}", self.command[0]);
         printed
     }
 
     /// Runs neph in a container in the test's namespace, with these options of the engine.
     fn neph(&self, options: &str, arguments: &str) -> (bool, String) {
-        let image = name();
-        let mut all_args = vec!["run", "--network", "host"];
-        all_args.extend(self.more.iter().map(String::as_str));
-        all_args.extend(options.split(' '));
-        all_args.push(&image);
-        all_args.extend(arguments.split(' '));
-        self.ask(&all_args)
+        let image = image_name();
+        let mut command_args = vec!["run", "--network", "host"];
+        command_args.extend(self.run_options.iter().map(String::as_str));
+        command_args.extend(options.split(' '));
+        command_args.push(&image);
+        command_args.extend(arguments.split(' '));
+        self.try_run(&command_args)
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         // Containers before their engine.
-        self.ask(&["rm", "--force", "reflector"]);
-        self.ask(&["rmi", "--force", &name()]);
+        self.try_run(&["rm", "--force", "reflector"]);
+        self.try_run(&["rmi", "--force", &image_name()]);
         let _ = process::ask(self.daemon.id(), Request::End);
         let _ = self.daemon.wait();
-        for folder in &self.made {
+        for folder in &self.created_folders {
             // Empty: what was in it was in another mount namespace.
             let _ = fs::remove_dir(folder);
         }
@@ -175,9 +175,9 @@ impl Drop for Engine {
 }
 
 /// Folders of engines that this host does not have.
-fn missing() -> Vec<&'static str> {
-    let kept_layers = KEPT.into_iter();
-    kept_layers
+fn missing_folders() -> Vec<&'static str> {
+    let folders = ENGINE_FOLDERS.into_iter();
+    folders
         .filter(|folder| !Path::new(folder).exists())
         .collect()
 }
@@ -203,9 +203,9 @@ fn remove_groups(name: &str) {
 
 /// The image as the engine shows it.
 fn check_settings(engine: &Engine) {
-    let shown = engine.do_it(&["inspect", &name()]);
-    let shown: Value = serde_json::from_str(&shown).expect("JSON");
-    let (image, config) = (&shown[0], &shown[0]["Config"]);
+    let inspection = engine.run(&["inspect", &image_name()]);
+    let inspection: Value = serde_json::from_str(&inspection).expect("JSON");
+    let (image, config) = (&inspection[0], &inspection[0]["Config"]);
     assert_eq!(config["User"], "65532:65532");
     assert_eq!(config["Entrypoint"], serde_json::json!(["/neph"]));
     let label = |key: &str| &config["Labels"][format!("org.opencontainers.image.{key}")];
@@ -228,31 +228,35 @@ fn check_settings(engine: &Engine) {
 fn check_reflector(engine: &Engine) {
     let options =
         "--detach --name reflector --read-only --cap-drop ALL --env NEPH_HEALTH=127.0.0.1:8080";
-    let (is_good, printed) = engine.neph(options, &format!("reflect --listen {AT}"));
-    assert!(is_good, "{printed}");
+    let (is_ok, printed) = engine.neph(options, &format!("reflect --listen {ADDRESS}"));
+    assert!(is_ok, "{printed}");
     let mut last = String::new();
-    let is_healthy = poll(PACE, PATIENCE, || {
-        let (is_good, printed) = engine.ask(&["exec", "reflector", "/neph", "health"]);
+    let is_healthy = poll(INTERVAL, TIMEOUT, || {
+        let (is_ok, printed) = engine.try_run(&["exec", "reflector", "/neph", "health"]);
         last = printed;
-        is_good
+        is_ok
     });
-    assert!(is_healthy, "{last}{}", engine.ask(&["logs", "reflector"]).1);
+    assert!(
+        is_healthy,
+        "{last}{}",
+        engine.try_run(&["logs", "reflector"]).1
+    );
     assert!(last.contains("answers (a reflector)"), "{last}");
-    let logs = engine.do_it(&["logs", "reflector"]);
+    let logs = engine.run(&["logs", "reflector"]);
     assert!(
         logs.contains("privileges: no capabilities, no_new_privs on, seccomp on"),
         "{logs}"
     );
-    let target = format!("ws://{AT}");
-    let (is_good, printed) =
-        ran(neph().args(["ping", &target, "--no-icmp", "-c", "5", "-i", "50ms"]));
-    assert!(is_good && printed.contains("5 replies"), "{printed}");
+    let target = format!("ws://{ADDRESS}");
+    let (is_ok, printed) =
+        try_run(neph().args(["ping", &target, "--no-icmp", "-c", "5", "-i", "50ms"]));
+    assert!(is_ok && printed.contains("5 replies"), "{printed}");
     // What needs no privilege, as the user of the image.
     for target in ["ws", "http", "tcp", "udp"] {
-        let arguments = format!("ping {target}://{AT} --no-icmp -c 5 -i 50ms");
-        let (is_good, printed) = engine.neph("--rm --read-only --cap-drop ALL", &arguments);
+        let arguments = format!("ping {target}://{ADDRESS} --no-icmp -c 5 -i 50ms");
+        let (is_ok, printed) = engine.neph("--rm --read-only --cap-drop ALL", &arguments);
         assert!(
-            is_good && printed.contains("5 replies"),
+            is_ok && printed.contains("5 replies"),
             "{target}: {printed}"
         );
     }
@@ -261,24 +265,24 @@ fn check_reflector(engine: &Engine) {
 /// Root without its rights but for raw sockets sends ICMP echo; without that one too it cannot.
 fn check_icmp(engine: &Engine) {
     let ping = "ping icmp://127.0.0.1 -c 3 -i 50ms";
-    let (is_good, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL --cap-add NET_RAW", ping);
-    assert!(is_good && printed.contains("3 replies"), "{printed}");
-    let (is_good, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL", ping);
-    assert!(!is_good && !printed.contains("replies"), "{printed}");
+    let (is_ok, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL --cap-add NET_RAW", ping);
+    assert!(is_ok && printed.contains("3 replies"), "{printed}");
+    let (is_ok, printed) = engine.neph("--rm --user 0:0 --cap-drop ALL", ping);
+    assert!(!is_ok && !printed.contains("replies"), "{printed}");
 }
 
 fn check_end(engine: &Engine) {
-    engine.do_it(&["stop", "--time", "20", "reflector"]);
-    let state = engine.do_it(&["inspect", "--format", "{{.State.ExitCode}}", "reflector"]);
+    engine.run(&["stop", "--time", "20", "reflector"]);
+    let state = engine.run(&["inspect", "--format", "{{.State.ExitCode}}", "reflector"]);
     assert_eq!(state.trim(), "0", "it ends by itself when it is asked to");
-    engine.do_it(&["rm", "reflector"]);
+    engine.run(&["rm", "reflector"]);
 }
 
 fn check(test: &str, programs: &[&str], engine: fn() -> Engine) {
     if !is_root() {
         return skip(test, "a container engine of its own needs root");
     }
-    if !has(test, programs) {
+    if !has_programs(test, programs) {
         return;
     }
     let Some(binary) = static_binary(test) else {
@@ -293,7 +297,7 @@ fn check(test: &str, programs: &[&str], engine: fn() -> Engine) {
             run("ip", &["link", "set", "lo", "up"]);
             let engine = engine();
             let archive = folder.path().join("neph.tar").display().to_string();
-            engine.do_it(&["load", "-i", &archive]);
+            engine.run(&["load", "-i", &archive]);
             check_settings(&engine);
             check_reflector(&engine);
             check_icmp(&engine);
@@ -301,7 +305,7 @@ fn check(test: &str, programs: &[&str], engine: fn() -> Engine) {
         })
     }));
     // Containers that end hold it for a moment.
-    let removed = wait_until(PATIENCE, || remove(&namespace).is_ok());
+    let removed = wait_until(TIMEOUT, || remove(&namespace).is_ok());
     outcome
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         .expect("entered");
@@ -326,36 +330,30 @@ fn docker_runs_the_image() {
 #[test]
 fn two_runs_write_the_same_image_and_its_digests_are_right() {
     let test = "two_runs_write_the_same_image_and_its_digests_are_right";
-    if !has(test, &["python3", "sha256sum", "tar"]) {
+    if !has_programs(test, &["python3", "sha256sum", "tar"]) {
         return;
     }
     let Some(binary) = static_binary(test) else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let (first_folder, two) = (folder.path().join("one"), folder.path().join("two"));
+    let (first, second) = (folder.path().join("one"), folder.path().join("two"));
     assert_eq!(
-        image(&binary, &first_folder)
-            .lines()
-            .take(2)
-            .collect::<Vec<_>>(),
-        image(&binary, &two).lines().take(2).collect::<Vec<_>>()
+        image(&binary, &first).lines().take(2).collect::<Vec<_>>(),
+        image(&binary, &second).lines().take(2).collect::<Vec<_>>()
     );
-    let pair = [
-        first_folder.display().to_string(),
-        two.display().to_string(),
-    ];
+    let pair = [first.display().to_string(), second.display().to_string()];
     run("diff", &["-r", &pair[0], &pair[1]]);
     // Each blob of the layout is called by its digest, and the manifests name no other.
     let read = |path: &Path| fs::read_to_string(path).expect("readable");
-    let index = first_folder.join("oci/index.json");
+    let index = first.join("oci/index.json");
     let json = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
     let blob = |digest: &Value| {
         let digest = digest
             .as_str()
             .and_then(|text| text.strip_prefix("sha256:"));
         let digest = digest.expect("a digest").to_owned();
-        let path = first_folder.join("oci/blobs/sha256").join(&digest);
+        let path = first.join("oci/blobs/sha256").join(&digest);
         let sum = run("sha256sum", &[&path.display().to_string()]);
         assert!(sum.starts_with(&digest), "{sum}");
         path
@@ -380,16 +378,17 @@ fn two_runs_write_the_same_image_and_its_digests_are_right() {
 #[test]
 fn a_program_that_is_not_static_becomes_no_image() {
     let test = "a_program_that_is_not_static_becomes_no_image";
-    if !has(test, &["python3"]) {
+    if !has_programs(test, &["python3"]) {
         return;
     }
     let mut tool = process::command(root().join("tools/image"));
     let folder = tempfile::tempdir().expect("a folder");
-    let (is_good, printed) = ran(tool
-        .args(["--binary", env!("CARGO_BIN_EXE_neph"), "--output"])
-        .arg(folder.path()));
+    let (is_ok, printed) = try_run(
+        tool.args(["--binary", env!("CARGO_BIN_EXE_neph"), "--output"])
+            .arg(folder.path()),
+    );
     assert!(
-        !is_good && printed.contains("needs a dynamic linker"),
+        !is_ok && printed.contains("needs a dynamic linker"),
         "{printed}"
     );
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use neph_text::{Node, Problems, Source, Value, parse_yaml};
 
-use crate::needs::{neph, ran, root};
+use crate::needs::{neph, root, try_run};
 
 /// The objects of a manifest.
 fn objects(file: &str) -> Vec<Node> {
@@ -27,7 +27,7 @@ fn objects(file: &str) -> Vec<Node> {
 }
 
 /// What stands at a path of keys and numbers of a list.
-fn at<'n>(node: &'n Node, path: &str) -> Option<&'n Value> {
+fn value_at<'n>(node: &'n Node, path: &str) -> Option<&'n Value> {
     let mut value = &node.value;
     for part in path.split('.') {
         value = match value {
@@ -40,7 +40,7 @@ fn at<'n>(node: &'n Node, path: &str) -> Option<&'n Value> {
 }
 
 fn text(node: &Node, path: &str) -> String {
-    match at(node, path) {
+    match value_at(node, path) {
         Some(Value::Text(text)) => text.clone(),
         other => panic!("{path}: {other:?}"),
     }
@@ -59,7 +59,7 @@ const PODS: [(&str, &str); 2] = [
 const CONTAINER: &str = "spec.template.spec.containers.0";
 
 fn list(node: &Node, path: &str) -> Vec<String> {
-    let Some(Value::List(list)) = at(node, path) else {
+    let Some(Value::List(list)) = value_at(node, path) else {
         panic!("{path} is no list");
     };
     let texts = list.iter().map(|node| match &node.value {
@@ -79,8 +79,8 @@ fn the_arguments_in_manifests_are_accepted_by_the_program() {
                 .replace("$(NODE_NAME)", "node")
                 .replace("$(NEPH_CONTROLLER)", "wss://control.example:7443")
         });
-        let (is_good, printed) = ran(neph().args(arguments).arg("--help"));
-        assert!(is_good, "{file}: {printed}");
+        let (is_ok, printed) = try_run(neph().args(arguments).arg("--help"));
+        assert!(is_ok, "{file}: {printed}");
     }
     let agent = object("agent.yaml", "DaemonSet");
     let controller = text(&agent, &format!("{CONTAINER}.env.1.value"));
@@ -106,7 +106,7 @@ fn the_image_is_that_of_this_version() {
 #[test]
 fn the_reflector_s_pods_are_restricted_and_get_no_token() {
     let namespace = object("reflector.yaml", "Namespace");
-    let Some(Value::Table(labels)) = at(&namespace, "metadata.labels") else {
+    let Some(Value::Table(labels)) = value_at(&namespace, "metadata.labels") else {
         panic!("labels");
     };
     let enforced = labels
@@ -119,7 +119,7 @@ fn the_reflector_s_pods_are_restricted_and_get_no_token() {
     let on = Some(&Value::Switch(true));
     let off = Some(&Value::Switch(false));
     assert_eq!(
-        at(&pods, &format!("{spec}.securityContext.runAsNonRoot")),
+        value_at(&pods, &format!("{spec}.securityContext.runAsNonRoot")),
         on
     );
     let seccomp = text(
@@ -129,21 +129,24 @@ fn the_reflector_s_pods_are_restricted_and_get_no_token() {
     assert_eq!(seccomp, "RuntimeDefault");
     let context = format!("{CONTAINER}.securityContext");
     assert_eq!(
-        at(&pods, &format!("{context}.allowPrivilegeEscalation")),
+        value_at(&pods, &format!("{context}.allowPrivilegeEscalation")),
         off
     );
     assert_eq!(
         list(&pods, &format!("{context}.capabilities.drop")),
         ["ALL"]
     );
-    assert_eq!(at(&pods, &format!("{context}.capabilities.add")), None);
+    assert_eq!(
+        value_at(&pods, &format!("{context}.capabilities.add")),
+        None
+    );
     for key in ["hostNetwork", "hostPID", "hostIPC", "volumes"] {
-        assert_eq!(at(&pods, &format!("{spec}.{key}")), None, "{key}");
+        assert_eq!(value_at(&pods, &format!("{spec}.{key}")), None, "{key}");
     }
     for (file, kind) in PODS {
         let pods = object(file, kind);
         assert_eq!(
-            at(&pods, &format!("{spec}.automountServiceAccountToken")),
+            value_at(&pods, &format!("{spec}.automountServiceAccountToken")),
             off,
             "{file}"
         );
@@ -161,9 +164,9 @@ fn all_selected_and_referenced_objects_exist() {
     let pods = object("reflector.yaml", "Deployment");
     let service = object("reflector.yaml", "Service");
     let ingress = object("reflector.yaml", "Ingress");
-    let labels = at(&pods, "spec.template.metadata.labels");
+    let labels = value_at(&pods, "spec.template.metadata.labels");
     let (Some(Value::Table(labels)), Some(Value::Table(selected))) =
-        (labels, at(&service, "spec.selector"))
+        (labels, value_at(&service, "spec.selector"))
     else {
         panic!("labels");
     };

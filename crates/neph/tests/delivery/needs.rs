@@ -30,15 +30,15 @@ pub(crate) fn skip(test: &str, why: &str) {
 }
 
 /// Whether these programs are there; where one is not, the test is skipped.
-pub(crate) fn has(test: &str, programs: &[&str]) -> bool {
-    let missing = programs.iter().find(|name| !is_there(name));
+pub(crate) fn has_programs(test: &str, programs: &[&str]) -> bool {
+    let missing = programs.iter().find(|name| !is_installed(name));
     if let Some(name) = missing {
         skip(test, &format!("{name} is not installed"));
     }
     missing.is_none()
 }
 
-fn is_there(name: &str) -> bool {
+fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
@@ -51,7 +51,7 @@ pub(crate) fn neph() -> Command {
 }
 
 /// Runs a command to its end; gives what it printed, errors behind.
-pub(crate) fn ran(command: &mut Command) -> (bool, String) {
+pub(crate) fn try_run(command: &mut Command) -> (bool, String) {
     let output: Output = command
         .output()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -63,8 +63,8 @@ pub(crate) fn ran(command: &mut Command) -> (bool, String) {
 /// Runs a program to its end, which must be good; gives what it printed.
 pub(crate) fn run<S: AsRef<OsStr>>(program: impl AsRef<OsStr>, arguments: &[S]) -> String {
     let mut command = process::command(program);
-    let (is_good, text) = ran(command.args(arguments));
-    assert!(is_good, "{command:?}: {text}");
+    let (is_ok, text) = try_run(command.args(arguments));
+    assert!(is_ok, "{command:?}: {text}");
     text
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use neph_sys::process;
 
-use crate::needs::{has, ran, root, run, static_binary, target};
+use crate::needs::{has_programs, root, run, static_binary, target, try_run};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
@@ -51,18 +51,18 @@ const FILES: [(&str, &str); 19] = [
 #[test]
 fn the_package_has_program_units_pages_and_completions_and_starts_nothing() {
     let test = "the_package_has_program_units_pages_and_completions_and_starts_nothing";
-    if !has(test, &["cargo-deb", "dpkg-deb", "git"]) || static_binary(test).is_none() {
+    if !has_programs(test, &["cargo-deb", "dpkg-deb", "git"]) || static_binary(test).is_none() {
         return;
     }
-    let (is_good, printed) = ran(&mut tool());
-    assert!(is_good, "{printed}");
+    let (is_ok, printed) = try_run(&mut tool());
+    assert!(is_ok, "{printed}");
     let package = printed.lines().last().expect("its path").to_owned();
     let sum = run("sha256sum", &[&package]);
-    let listed = run("dpkg-deb", &["-c", &package]);
+    let listing = run("dpkg-deb", &["-c", &package]);
     for (mode, path) in FILES {
-        let is_it = |line: &&str| line.starts_with(mode) && line.ends_with(&format!(" {path}"));
-        let line = listed.lines().find(is_it);
-        let line = line.unwrap_or_else(|| panic!("{mode} {path}: {listed}"));
+        let is_file = |line: &&str| line.starts_with(mode) && line.ends_with(&format!(" {path}"));
+        let line = listing.lines().find(is_file);
+        let line = line.unwrap_or_else(|| panic!("{mode} {path}: {listing}"));
         assert!(
             line.contains(" root/root ") || line.contains(" 0/0 "),
             "{line}"
@@ -79,21 +79,21 @@ fn the_package_has_program_units_pages_and_completions_and_starts_nothing() {
         read("DEBIAN/conffiles").lines().collect::<Vec<_>>(),
         ["neph-agent", "neph-control", "neph-reflector"].map(|name| format!("/etc/default/{name}"))
     );
-    let after = read("DEBIAN/postinst");
-    assert!(after.contains("systemd-sysusers"), "{after}");
+    let postinst = read("DEBIAN/postinst");
+    assert!(postinst.contains("systemd-sysusers"), "{postinst}");
     // What an administrator has enabled stays so, what runs is started anew, and nothing else is.
-    let counted = |text: &str| after.matches(text).count();
-    let enabled = counted("deb-systemd-helper enable");
-    assert_eq!(enabled, counted("--quiet was-enabled"), "{after}");
-    let invoked = counted("deb-systemd-invoke");
+    let count = |text: &str| postinst.matches(text).count();
+    let enabled = count("deb-systemd-helper enable");
+    assert_eq!(enabled, count("--quiet was-enabled"), "{postinst}");
+    let invoked = count("deb-systemd-invoke");
     assert_eq!(
         invoked,
-        counted("deb-systemd-invoke try-restart"),
-        "{after}"
+        count("deb-systemd-invoke try-restart"),
+        "{postinst}"
     );
     let version = run(folder.path().join("usr/bin/neph"), &["--version"]);
     assert!(version.starts_with("neph "), "{version}");
     // The same binary, the same package.
-    assert!(ran(&mut tool()).0);
+    assert!(try_run(&mut tool()).0);
     assert_eq!(run("sha256sum", &[&package]), sum);
 }

@@ -4,19 +4,19 @@ use std::fs;
 
 use neph_sys::process;
 
-use crate::needs::{has, ran, root};
+use crate::needs::{has_programs, root, try_run};
 
 #[test]
 fn the_api_of_kubernetes_takes_the_manifests() {
-    if !has(
+    if !has_programs(
         "the_api_of_kubernetes_takes_the_manifests",
         &["go", "python3"],
     ) {
         return;
     }
     let mut tool = process::command(root().join("tools/manifests"));
-    let (is_good, printed) = ran(&mut tool);
-    assert!(is_good, "{printed}");
+    let (is_ok, printed) = try_run(&mut tool);
+    assert!(is_ok, "{printed}");
     assert!(
         printed.contains("Valid: 8, Invalid: 0, Errors: 0, Skipped: 0"),
         "{printed}"
@@ -29,6 +29,6 @@ fn the_api_of_kubernetes_takes_the_manifests() {
         .expect("a manifest")
         .replace("containerPort:", "containerport:");
     fs::write(&wrong, manifest).expect("writable");
-    let (is_good, printed) = ran(tool.arg(&wrong));
-    assert!(!is_good && printed.contains("containerport"), "{printed}");
+    let (is_ok, printed) = try_run(tool.arg(&wrong));
+    assert!(!is_ok && printed.contains("containerport"), "{printed}");
 }

@@ -11,18 +11,18 @@ use neph_sys::deadline::wait_until;
 use neph_sys::process::{self, Request};
 use tempfile::TempDir;
 
-use crate::needs::{neph, ran};
+use crate::needs::{neph, try_run};
 
-const SOON: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A service manager of one process: it starts neph, and reads what that reports.
-struct Manager {
+struct ServiceManager {
     folder: TempDir,
     socket: UnixDatagram,
     child: Option<Child>,
 }
 
-impl Manager {
+impl ServiceManager {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let socket = UnixDatagram::bind(folder.path().join("notify")).expect("a socket");
@@ -54,21 +54,21 @@ impl Manager {
     }
 
     /// What came next and begins so, within 20 s; what comes before it is left out.
-    fn hear(&self, beginning: &str) -> String {
+    fn receive(&self, beginning: &str) -> String {
         let mut bytes = [0; 1024];
         let mut received = String::new();
-        let came = wait_until(SOON, || {
+        let is_received = wait_until(TIMEOUT, || {
             let count = self.socket.recv(&mut bytes).unwrap_or(0);
             received = String::from_utf8_lossy(&bytes[..count]).into_owned();
             received.starts_with(beginning)
         });
-        assert!(came, "no {beginning}: {}", self.printed());
+        assert!(is_received, "no {beginning}: {}", self.printed());
         received
     }
 
     /// Where neph listens, as its status has it.
-    fn hear_address(&self) -> String {
-        let ready = self.hear("READY=1\nSTATUS=");
+    fn receive_address(&self) -> String {
+        let ready = self.receive("READY=1\nSTATUS=");
         let address = ready.rsplit(' ').next();
         address.expect("an address").to_owned()
     }
@@ -81,12 +81,12 @@ impl Manager {
     fn end(&mut self) -> i32 {
         let mut child = self.child.take().expect("it runs");
         process::ask(child.id(), Request::End).expect("our own child");
-        self.hear("STOPPING=1");
+        self.receive("STOPPING=1");
         child.wait().expect("it ends").code().unwrap_or(-1)
     }
 }
 
-impl Drop for Manager {
+impl Drop for ServiceManager {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -106,9 +106,9 @@ fn health(arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn a_reflector_reports_that_it_answers_that_it_lives_and_that_it_stops() {
-    let mut manager = Manager::new();
+    let mut manager = ServiceManager::new();
     manager.start(&["reflect", "--listen", "127.0.0.1:0"], 1000);
-    let address = manager.hear_address();
+    let address = manager.receive_address();
     let (status, printed) = health(&[&address]);
     assert_eq!(status, 0, "{printed}");
     assert_eq!(
@@ -116,7 +116,7 @@ fn a_reflector_reports_that_it_answers_that_it_lives_and_that_it_stops() {
         format!("http://{address}/health answers (a reflector)\n")
     );
     for _ in 0..3 {
-        manager.hear("WATCHDOG=1");
+        manager.receive("WATCHDOG=1");
     }
     assert_eq!(manager.end(), 0);
     let (status, printed) = health(&[&address]);
@@ -129,22 +129,22 @@ fn a_reflector_reports_that_it_answers_that_it_lives_and_that_it_stops() {
 
 #[test]
 fn a_stalled_reflector_loop_sends_no_watchdog_message() {
-    let mut manager = Manager::new();
+    let mut manager = ServiceManager::new();
     let arguments = ["reflect", "--listen", "127.0.0.1:0", "--think", "3s"];
     manager.start(&arguments, 1000);
-    let target = format!("udp://{}", manager.hear_address());
-    manager.hear("WATCHDOG=1");
+    let target = format!("udp://{}", manager.receive_address());
+    manager.receive("WATCHDOG=1");
     let arguments = ["ping", &target, "-c", "1", "--timeout", "5s", "--no-icmp"];
-    let (is_good, printed) = ran(neph().args(arguments));
-    assert!(is_good, "{printed}");
-    let still = "neph-stamp is blocked";
-    assert!(manager.printed().contains(still), "{}", manager.printed());
-    manager.hear("WATCHDOG=1");
+    let (is_ok, printed) = try_run(neph().args(arguments));
+    assert!(is_ok, "{printed}");
+    let blocked = "neph-stamp is blocked";
+    assert!(manager.printed().contains(blocked), "{}", manager.printed());
+    manager.receive("WATCHDOG=1");
 }
 
 #[test]
 fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controller() {
-    let mut control = Manager::new();
+    let mut control = ServiceManager::new();
     control.start(
         &[
             "control",
@@ -156,13 +156,13 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
         ],
         4000,
     );
-    let address = control.hear_address();
-    control.hear("WATCHDOG=1");
+    let address = control.receive_address();
+    control.receive("WATCHDOG=1");
     let (status, printed) = health(&[&address]);
     assert_eq!(status, 0, "{printed}");
     assert_eq!(printed, format!("https://{address}/health answers\n"));
 
-    let mut agent = Manager::new();
+    let mut agent = ServiceManager::new();
     let controller = format!("wss://{address}");
     let file = agent.path("invitation");
     let arguments = [
@@ -176,24 +176,24 @@ fn a_controller_and_its_agent_report_and_the_agent_is_ready_without_its_controll
     ];
     invite(&control, &file);
     agent.start(&arguments, 4000);
-    agent.hear("READY=1\nSTATUS=looks for its controller");
-    agent.hear(&format!("STATUS=connected to {controller}"));
-    agent.hear("WATCHDOG=1");
+    agent.receive("READY=1\nSTATUS=looks for its controller");
+    agent.receive(&format!("STATUS=connected to {controller}"));
+    agent.receive("WATCHDOG=1");
     assert_eq!(control.end(), 0);
-    agent.hear("STATUS=without a controller");
+    agent.receive("STATUS=without a controller");
     assert_eq!(agent.end(), 0);
 
     // Enrolled: with the same arguments, without the invitation and without a controller.
     fs::remove_file(&file).expect("it is there");
     agent.start(&arguments, 4000);
-    agent.hear("READY=1");
-    agent.hear("STATUS=without a controller");
-    agent.hear("WATCHDOG=1");
+    agent.receive("READY=1");
+    agent.receive("STATUS=without a controller");
+    agent.receive("WATCHDOG=1");
     assert_eq!(agent.end(), 0);
 }
 
 /// Puts an invitation into a file that its owner alone can read.
-fn invite(control: &Manager, file: &str) {
+fn invite(control: &ServiceManager, file: &str) {
     let mut command = neph();
     command.args(["control", "invite", "ams", "--control", &control.path("c")]);
     let written = fs::OpenOptions::new()
@@ -254,8 +254,8 @@ fn invalid_health_targets_are_refused_and_silence_times_out() {
     let (status, printed) = health(&["udp://127.0.0.1:9"]);
     assert_eq!(status, 2, "{printed}");
     // It takes connections, and answers nothing.
-    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = silent.local_addr().expect("bound").to_string();
+    let silent_listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent_listener.local_addr().expect("bound").to_string();
     let (status, printed) = health(&[&address, "--timeout", "500ms"]);
     assert_eq!(status, 1, "{printed}");
     assert!(printed.contains("no answer in"), "{printed}");

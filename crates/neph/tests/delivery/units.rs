@@ -6,7 +6,7 @@ use std::path::Path;
 
 use neph_sys::process;
 
-use crate::needs::{has, neph, ran, root, run};
+use crate::needs::{has_programs, neph, root, run, try_run};
 
 const UNITS: [&str; 3] = ["neph-agent", "neph-control", "neph-reflector"];
 
@@ -36,7 +36,7 @@ fn there_is_a_unit_for_each_service_and_no_other() {
 
 #[test]
 fn systemd_finds_no_mistake_in_the_units() {
-    if !has(
+    if !has_programs(
         "systemd_finds_no_mistake_in_the_units",
         &["systemd-analyze"],
     ) {
@@ -49,14 +49,14 @@ fn systemd_finds_no_mistake_in_the_units() {
         let path = folder.path().join(format!("{name}.service"));
         fs::write(&path, text).expect("writable");
         let mut verify = process::command("systemd-analyze");
-        let (is_good, printed) = ran(verify.args(["verify", "--man=no"]).arg(&path));
-        assert!(is_good && printed.is_empty(), "{name}: {printed}");
+        let (is_ok, printed) = try_run(verify.args(["verify", "--man=no"]).arg(&path));
+        assert!(is_ok && printed.is_empty(), "{name}: {printed}");
     }
 }
 
 #[test]
 fn the_units_are_exposed_little() {
-    if !has("the_units_are_exposed_little", &["systemd-analyze"]) {
+    if !has_programs("the_units_are_exposed_little", &["systemd-analyze"]) {
         return;
     }
     for name in UNITS {
@@ -102,11 +102,11 @@ fn the_arguments_in_units_are_accepted_by_the_program() {
             "{arguments:?}"
         );
         // Arguments are read before help is shown: wrong ones end it.
-        let (is_good, printed) = ran(neph().args(&arguments).arg("--help"));
-        assert!(is_good, "{name}: {printed}");
+        let (is_ok, printed) = try_run(neph().args(&arguments).arg("--help"));
+        assert!(is_ok, "{name}: {printed}");
     }
-    let (is_good, _) = ran(neph().args(["reflect", "--no-such-option", "--help"]));
-    assert!(!is_good, "wrong arguments would not be seen");
+    let (is_ok, _) = try_run(neph().args(["reflect", "--no-such-option", "--help"]));
+    assert!(!is_ok, "wrong arguments would not be seen");
 }
 
 #[test]
@@ -119,11 +119,11 @@ fn a_service_that_hangs_is_ended_and_one_with_wrong_options_is_not_started_for_e
             "Restart=on-failure",
             "RestartPreventExitStatus=2",
         ] {
-            assert!(has(line), "{name}: {line}");
+            assert!(has_programs(line), "{name}: {line}");
         }
         assert!(unit.contains("\nWatchdogSec="), "{name}");
         // A user of its own: one for each run, or one that the package makes.
-        let has_own_user = has("DynamicUser=yes") || has(&format!("User={name}"));
+        let has_own_user = has_programs("DynamicUser=yes") || has_programs(&format!("User={name}"));
         assert!(has_own_user, "{name} runs as root");
     }
     let users = fs::read_to_string(root().join("deploy/debian/neph.sysusers")).expect("users");

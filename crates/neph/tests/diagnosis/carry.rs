@@ -14,17 +14,17 @@ use crate::lab::{CauseAt, Lab};
 const DISTURBANCES: [&str; 3] = ["starved-client", "stalled-client", "clock-step"];
 
 /// The file that says what was measured in a folder, to its end.
-const WHOLE: &str = "measured.txt";
+const COMPLETE_FILE: &str = "measured.txt";
 
 /// What the program named, with its sentence.
 #[derive(Debug, Default)]
-pub(crate) struct NamedCauses {
+pub(crate) struct DiagnosedCauses {
     pub(crate) causes: BTreeMap<(String, String), String>,
     /// Of this host.
     pub(crate) disturbances: Vec<String>,
 }
 
-impl NamedCauses {
+impl DiagnosedCauses {
     pub(crate) fn has(&self, (rule, endpoint): CauseAt) -> bool {
         self.causes
             .contains_key(&(rule.to_owned(), endpoint.to_owned()))
@@ -45,12 +45,12 @@ fn measure(lab: &Lab, folder: &Path) {
         lab.number,
         stderr_text(&run.stderr)
     );
-    fs::write(folder.join(WHOLE), lab.topology() + &lab.plan()).expect("a file");
+    fs::write(folder.join(COMPLETE_FILE), lab.topology() + &lab.plan()).expect("a file");
 }
 
 /// Measures a lab in `folder`, unless just that was measured there, and asks for the causes.
-pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> NamedCauses {
-    let measured = fs::read_to_string(folder.join(WHOLE));
+pub(crate) fn measure_and_diagnose(lab: &Lab, folder: &Path) -> DiagnosedCauses {
+    let measured = fs::read_to_string(folder.join(COMPLETE_FILE));
     if !measured.is_ok_and(|text| text == lab.topology() + &lab.plan()) {
         measure(lab, folder);
     }
@@ -63,11 +63,11 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> NamedCauses {
     );
     let document: Value = serde_json::from_slice(&output.stdout).expect("one document");
     let diagnoses = document["diagnoses"].as_array().expect("a list");
-    let mut named = NamedCauses::default();
+    let mut named = DiagnosedCauses::default();
     for diagnosis in diagnoses {
         let text = |key: &str| diagnosis[key].as_str().expect("a text").to_owned();
         let (rule, cause) = (text("rule"), text("cause"));
-        if DISTURBANCES.contains(&rule.as_str()) || stood_still_by_chance(diagnosis) {
+        if DISTURBANCES.contains(&rule.as_str()) || is_short_stall(diagnosis) {
             named.disturbances.push(cause);
             continue;
         }
@@ -83,15 +83,15 @@ pub(crate) fn carry_out(lab: &Lab, folder: &Path) -> NamedCauses {
 
 /// Whether a peer stood still once or twice: that was this machine, which was seen to stop for 86 ms
 /// beside a calm lab. What labs put in comes three times and more.
-fn stood_still_by_chance(diagnosis: &Value) -> bool {
+fn is_short_stall(diagnosis: &Value) -> bool {
     let evidence = diagnosis["evidence"].as_array().expect("a list");
     let stalls = evidence
         .iter()
         .find(|evidence| evidence["name"] == "stalls");
-    let few = stalls
+    let is_few = stalls
         .and_then(|stall| stall["value"].as_f64())
         .is_some_and(|stalls| stalls < 3.0);
-    diagnosis["rule"] == "stalled-peer" && few
+    diagnosis["rule"] == "stalled-peer" && is_few
 }
 
 fn neph(folder: &Path, args: &[&str]) -> Output {

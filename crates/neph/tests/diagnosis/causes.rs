@@ -7,14 +7,14 @@
 
 use neph_stats::Random;
 
-use crate::draw::{between, one_of};
-use crate::endpoint::{Bulk, Endpoint, ExtraPath, Middle, Stops, Uplink};
+use crate::draw::{random_between, random_choice};
+use crate::endpoint::{Balancer, Bulk, Endpoint, ExtraPath, PeriodicStop, Uplink};
 
 /// A cause by its rule's name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cause {
     pub(crate) rule: &'static str,
-    pub(crate) put_in: fn(&mut Endpoint, &mut Random),
+    pub(crate) inject: fn(&mut Endpoint, &mut Random),
 }
 
 /// All of them. Those that say how an endpoint is asked stand before those that take it as it is.
@@ -37,7 +37,7 @@ pub(crate) const CAUSES: [Cause; 11] = [
 /// none that others wait for and no port that lasts; a queue, a slow link and a slow server make
 /// messages wait longer than paths differ; large messages do not fit what shows a proxy; what waits
 /// behind others never idles; and a loss closes the window that idling or the path closed before.
-const TOGETHER: [(&str, &str); 13] = [
+const COMPATIBLE: [(&str, &str); 13] = [
     ("ecmp-imbalance", "icmp-differs"),
     ("ecmp-imbalance", "slow-server"),
     ("slow-start-after-idle", "icmp-differs"),
@@ -54,31 +54,33 @@ const TOGETHER: [(&str, &str); 13] = [
 ];
 
 /// Whether one endpoint can have both.
-pub(crate) fn go_together(cause: &Cause, other: &Cause) -> bool {
+pub(crate) fn can_share_endpoint(cause: &Cause, other: &Cause) -> bool {
     let (first_rule, other) = (cause.rule, other.rule);
-    TOGETHER.contains(&(first_rule, other)) || TOGETHER.contains(&(other, first_rule))
+    COMPATIBLE.contains(&(first_rule, other)) || COMPATIBLE.contains(&(other, first_rule))
 }
 
-const fn cause(rule: &'static str, put_in: fn(&mut Endpoint, &mut Random)) -> Cause {
-    Cause { rule, put_in }
+const fn cause(rule: &'static str, inject: fn(&mut Endpoint, &mut Random)) -> Cause {
+    Cause { rule, inject }
 }
 
 /// Two or three paths; eight ports, which all take the same one in one lab of 128.
-fn ecmp(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = between(random, 2.0, 30.0);
-    let step = (at.round_trip_ms() * between(random, 0.25, 0.8)).max(2.0);
+fn ecmp(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = random_between(random, 2.0, 30.0);
+    let step = (endpoint.round_trip_ms() * random_between(random, 0.25, 0.8)).max(2.0);
     for number in 0..2 + random.below(2) {
         let longer = step * f64::from(u8::try_from(number).expect("three"));
-        at.extra_paths.push(extra_path(at.delay_ms + longer));
+        endpoint
+            .extra_paths
+            .push(extra_path(endpoint.delay_ms + longer));
     }
-    at.ports = ports(random);
-    (at.interval_ms, at.seconds) = (20, 0.4);
+    endpoint.ports = ports(random);
+    (endpoint.interval_ms, endpoint.seconds) = (20, 0.4);
 }
 
 pub(crate) fn extra_path(delay_ms: f64) -> ExtraPath {
     ExtraPath {
         delay_ms,
-        only: None,
+        protocol: None,
         loss_percent: 0.0,
     }
 }
@@ -89,43 +91,43 @@ pub(crate) fn ports(random: &mut Random) -> Vec<u16> {
 }
 
 /// The client's sysctl is the lab's.
-fn idle(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = between(random, 8.0, 40.0);
-    rare_and_large(at, random);
+fn idle(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = random_between(random, 8.0, 40.0);
+    rare_and_large(endpoint, random);
 }
 
 /// Messages of many segments, farther apart than the retransmission timeout.
-pub(crate) fn rare_and_large(at: &mut Endpoint, random: &mut Random) {
-    at.loss_percent = 0.0;
-    at.sizes = vec![40_000 + 1_000 * random.below(80) as u64];
-    at.interval_ms = 350 + 50 * random.below(3) as u64 + rounded(5.0 * at.delay_ms);
-    at.seconds = seconds(6 * at.interval_ms);
+pub(crate) fn rare_and_large(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.loss_percent = 0.0;
+    endpoint.sizes = vec![40_000 + 1_000 * random.below(80) as u64];
+    endpoint.interval_ms = 350 + 50 * random.below(3) as u64 + rounded(5.0 * endpoint.delay_ms);
+    endpoint.seconds = seconds(6 * endpoint.interval_ms);
 }
 
-fn serialisation(at: &mut Endpoint, random: &mut Random) {
-    let mbit = between(random, 1.0, 8.0);
-    at.delay_ms = at.delay_ms.min(40.0);
+fn serialisation(endpoint: &mut Endpoint, random: &mut Random) {
+    let mbit = random_between(random, 1.0, 8.0);
+    endpoint.delay_ms = endpoint.delay_ms.min(40.0);
     let uplink = Uplink {
         mbit,
-        queue_kib: between(random, 64.0, 256.0).round(),
+        queue_kib: random_between(random, 64.0, 256.0).round(),
         discipline: "drop-tail",
     };
-    at.uplink = Some(uplink);
+    endpoint.uplink = Some(uplink);
     // The larger takes at least 8 ms more, and a sixth of the path.
-    let min_bytes = (mbit * 1e3 * at.round_trip_ms() / 6.0 / 8.0).max(mbit * 1e3);
-    let large = min_bytes.max(4_000.0) * between(random, 1.0, 1.5);
-    at.sizes = vec![one_of(random, &[64, 256, 500]), rounded(large)];
-    at.interval_ms = 100 + rounded(2.0 * uplink.millis(large));
-    at.seconds = seconds(9 * at.interval_ms);
+    let min_bytes = (mbit * 1e3 * endpoint.round_trip_ms() / 6.0 / 8.0).max(mbit * 1e3);
+    let large = min_bytes.max(4_000.0) * random_between(random, 1.0, 1.5);
+    endpoint.sizes = vec![random_choice(random, &[64, 256, 500]), rounded(large)];
+    endpoint.interval_ms = 100 + rounded(2.0 * uplink.millis(large));
+    endpoint.seconds = seconds(9 * endpoint.interval_ms);
 }
 
 /// A queue that takes long to fill up and to drain, beside the path.
-fn bufferbloat(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = between(random, 3.0, 25.0);
-    let mbit = between(random, 4.0, 20.0);
-    let queue_ms = between(random, 60.0, 200.0) + at.round_trip_ms();
-    bulk_on_an_uplink(at, random);
-    at.uplink = Some(Uplink {
+fn bufferbloat(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = random_between(random, 3.0, 25.0);
+    let mbit = random_between(random, 4.0, 20.0);
+    let queue_ms = random_between(random, 60.0, 200.0) + endpoint.round_trip_ms();
+    bulk_on_an_uplink(endpoint, random);
+    endpoint.uplink = Some(Uplink {
         mbit,
         queue_kib: (mbit * 1e3 * queue_ms / 8.0 / 1024.0).round(),
         discipline: "drop-tail",
@@ -133,68 +135,68 @@ fn bufferbloat(at: &mut Endpoint, random: &mut Random) {
 }
 
 /// An upload, and messages so small that the link's rate is none of their business.
-pub(crate) fn bulk_on_an_uplink(at: &mut Endpoint, random: &mut Random) {
-    let start = between(random, 0.6, 0.9);
-    let until = start + between(random, 1.2, 1.5);
-    at.bulk = Some(Bulk { at: start, until });
-    at.sizes = vec![one_of(random, &[64, 100, 150])];
-    at.loss_percent = 0.0;
-    (at.interval_ms, at.seconds) = (one_of(random, &[30, 40, 50]), 3.4);
+pub(crate) fn bulk_on_an_uplink(endpoint: &mut Endpoint, random: &mut Random) {
+    let start = random_between(random, 0.6, 0.9);
+    let until = start + random_between(random, 1.2, 1.5);
+    endpoint.bulk = Some(Bulk { at: start, until });
+    endpoint.sizes = vec![random_choice(random, &[64, 100, 150])];
+    endpoint.loss_percent = 0.0;
+    (endpoint.interval_ms, endpoint.seconds) = (random_choice(random, &[30, 40, 50]), 3.4);
 }
 
 /// Over so long a path that TCP's window takes half of an experiment to become large enough.
-fn head_of_line(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = between(random, 60.0, 110.0);
-    frequent_and_large(at, random);
+fn head_of_line(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = random_between(random, 60.0, 110.0);
+    frequent_and_large(endpoint, random);
 }
 
-pub(crate) fn frequent_and_large(at: &mut Endpoint, random: &mut Random) {
-    at.loss_percent = 0.0;
-    at.sizes = vec![80_000 + 1_000 * random.below(40) as u64];
-    at.interval_ms = one_of(random, &[16, 20, 25]);
-    at.seconds = 2.0;
+pub(crate) fn frequent_and_large(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.loss_percent = 0.0;
+    endpoint.sizes = vec![80_000 + 1_000 * random.below(40) as u64];
+    endpoint.interval_ms = random_choice(random, &[16, 20, 25]);
+    endpoint.seconds = 2.0;
 }
 
 /// Damaged segments or datagrams, or datagrams that overtake others: ten and more are expected in one
 /// experiment, for the rule wants five. Messages of one segment, a few under way at a time: losses
 /// leave a window of six or so, and more would truly wait in the sender.
-fn random_loss(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = between(random, 3.0, 12.0);
-    (at.interval_ms, at.seconds) = (10, 2.5);
+fn random_loss(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = random_between(random, 3.0, 12.0);
+    (endpoint.interval_ms, endpoint.seconds) = (10, 2.5);
     match random.below(3) {
-        0 => at.corrupt_percent = between(random, 4.0, 6.0),
+        0 => endpoint.corrupt_percent = random_between(random, 4.0, 6.0),
         1 => {
-            at.scheme = "udp";
-            at.corrupt_percent = between(random, 6.0, 12.0);
+            endpoint.scheme = "udp";
+            endpoint.corrupt_percent = random_between(random, 6.0, 12.0);
         }
         _ => {
-            at.scheme = "udp";
-            at.delay_ms += 10.0;
-            at.reorder_percent = between(random, 6.0, 12.0);
+            endpoint.scheme = "udp";
+            endpoint.delay_ms += 10.0;
+            endpoint.reorder_percent = random_between(random, 6.0, 12.0);
         }
     }
 }
 
-fn connection_setup(at: &mut Endpoint, random: &mut Random) {
-    at.new_connection = true;
-    requests(at, random);
+fn connection_setup(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.new_connection = true;
+    requests(endpoint, random);
 }
 
 /// HTTP, with a version of TLS or without.
-pub(crate) fn requests(at: &mut Endpoint, random: &mut Random) {
-    let version = one_of(random, &["", "1.2", "1.3"]);
-    at.tls = version;
-    at.scheme = if version.is_empty() { "http" } else { "https" };
-    at.interval_ms = at.interval_ms.max(40);
+pub(crate) fn requests(endpoint: &mut Endpoint, random: &mut Random) {
+    let version = random_choice(random, &["", "1.2", "1.3"]);
+    endpoint.tls = version;
+    endpoint.scheme = if version.is_empty() { "http" } else { "https" };
+    endpoint.interval_ms = endpoint.interval_ms.max(40);
 }
 
 /// Small messages: a proxy that acknowledges with the reply is distinguished from a slow link only by how
 /// little bytes a message has.
-fn proxy(at: &mut Endpoint, random: &mut Random) {
-    at.sizes = vec![one_of(random, &[64, 100, 150])];
-    at.reply = one_of(random, &[64, 100]);
-    let delay_ms = (at.delay_ms / 10.0).max(2.0) * between(random, 1.0, 3.0);
-    let (kind, keys) = one_of(
+fn proxy(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.sizes = vec![random_choice(random, &[64, 100, 150])];
+    endpoint.reply = random_choice(random, &[64, 100]);
+    let delay_ms = (endpoint.delay_ms / 10.0).max(2.0) * random_between(random, 1.0, 3.0);
+    let (kind, keys) = random_choice(
         random,
         &[
             ("haproxy", "mode = \"http\""),
@@ -202,72 +204,74 @@ fn proxy(at: &mut Endpoint, random: &mut Random) {
             ("nginx", ""),
         ],
     );
-    at.middle = Some(Middle {
+    endpoint.balancer = Some(Balancer {
         kind,
         keys,
         delay_ms,
     });
     // It would have to have the certificate; without TLS it is the same.
-    if at.scheme == "https" {
-        at.scheme = "http";
+    if endpoint.scheme == "https" {
+        endpoint.scheme = "http";
     }
 }
 
-fn slow_server(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = at.delay_ms.min(25.0);
-    at.think_ms = at.round_trip_ms() * between(random, 1.0, 2.5) + 2.0;
+fn slow_server(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = endpoint.delay_ms.min(25.0);
+    endpoint.processing_ms = endpoint.round_trip_ms() * random_between(random, 1.0, 2.5) + 2.0;
     // One after the other: what comes faster would wait for those before.
-    at.interval_ms = at.interval_ms.max(rounded(1.5 * at.think_ms));
-    at.seconds = at.seconds.max(seconds(10 * at.interval_ms));
+    endpoint.interval_ms = endpoint
+        .interval_ms
+        .max(rounded(1.5 * endpoint.processing_ms));
+    endpoint.seconds = endpoint.seconds.max(seconds(10 * endpoint.interval_ms));
 }
 
 /// Another path, one that loses what others do not, or a balancer that answers in the server's
 /// stead.
-fn icmp(at: &mut Endpoint, random: &mut Random) {
-    if at.middle.is_none() && random.below(4) == 0 {
-        at.middle = Some(Middle {
+fn icmp(endpoint: &mut Endpoint, random: &mut Random) {
+    if endpoint.balancer.is_none() && random.below(4) == 0 {
+        endpoint.balancer = Some(Balancer {
             kind: "l4",
             keys: "",
-            delay_ms: at.delay_ms * between(random, 0.2, 0.8) + 1.0,
+            delay_ms: endpoint.delay_ms * random_between(random, 0.2, 0.8) + 1.0,
         });
         return;
     }
-    if at.extra_paths.is_empty() {
-        at.extra_paths.push(extra_path(at.delay_ms));
+    if endpoint.extra_paths.is_empty() {
+        endpoint.extra_paths.push(extra_path(endpoint.delay_ms));
     }
-    let shift = (at.round_trip_ms() * between(random, 0.2, 0.8)).max(1.5);
+    let shift = (endpoint.round_trip_ms() * random_between(random, 0.2, 0.8)).max(1.5);
     let mut echoes = ExtraPath {
-        only: Some("icmp"),
-        ..extra_path(at.delay_ms)
+        protocol: Some("icmp"),
+        ..extra_path(endpoint.delay_ms)
     };
     // Losses take longer to be seen than so many flows have.
     match random.below(3) {
-        0 if at.ports.is_empty() => {
-            echoes.loss_percent = between(random, 40.0, 70.0);
-            at.seconds = at.seconds.max(2.0);
+        0 if endpoint.ports.is_empty() => {
+            echoes.loss_percent = random_between(random, 40.0, 70.0);
+            endpoint.seconds = endpoint.seconds.max(2.0);
         }
-        1 if at.delay_ms > shift => echoes.delay_ms -= shift,
+        1 if endpoint.delay_ms > shift => echoes.delay_ms -= shift,
         _ => echoes.delay_ms += shift,
     }
-    at.extra_paths.push(echoes);
+    endpoint.extra_paths.push(echoes);
 }
 
 /// The server's process stands still for 0.3 to 0.9 of a period.
-fn stalled_peer(at: &mut Endpoint, random: &mut Random) {
-    at.delay_ms = at.delay_ms.min(25.0);
+fn stalled_peer(endpoint: &mut Endpoint, random: &mut Random) {
+    endpoint.delay_ms = endpoint.delay_ms.min(25.0);
     match random.below(3) {
         0 => {}
-        1 => at.scheme = "udp",
-        _ => requests(at, random),
+        1 => endpoint.scheme = "udp",
+        _ => requests(endpoint, random),
     }
-    at.interval_ms = one_of(random, &[10, 20]);
-    let period = between(random, 0.4, 0.8);
-    let still = period * between(random, 0.3, 0.9);
-    at.stops = Some(Stops {
-        still,
-        awake: period - still,
+    endpoint.interval_ms = random_choice(random, &[10, 20]);
+    let period = random_between(random, 0.4, 0.8);
+    let stopped_s = period * random_between(random, 0.3, 0.9);
+    endpoint.periodic_stop = Some(PeriodicStop {
+        stopped_s,
+        running_s: period - stopped_s,
     });
-    at.seconds = 2.6;
+    endpoint.seconds = 2.6;
 }
 
 #[expect(

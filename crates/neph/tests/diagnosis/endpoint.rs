@@ -2,7 +2,7 @@
 
 /// Between the client and the server, in the place where TCP may end.
 #[derive(Clone, Debug)]
-pub(crate) struct Middle {
+pub(crate) struct Balancer {
     /// The balancer's kind in the topology.
     pub(crate) kind: &'static str,
     /// Further keys of the balancer.
@@ -16,7 +16,7 @@ pub(crate) struct Middle {
 pub(crate) struct ExtraPath {
     pub(crate) delay_ms: f64,
     /// The protocol that it is reserved for.
-    pub(crate) only: Option<&'static str>,
+    pub(crate) protocol: Option<&'static str>,
     pub(crate) loss_percent: f64,
 }
 
@@ -44,9 +44,9 @@ impl Uplink {
 
 /// A server's process that is stopped again and again, in seconds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stops {
-    pub(crate) still: f64,
-    pub(crate) awake: f64,
+pub(crate) struct PeriodicStop {
+    pub(crate) stopped_s: f64,
+    pub(crate) running_s: f64,
 }
 
 /// Everything about an endpoint. Times are in milliseconds unless they say otherwise.
@@ -64,9 +64,9 @@ pub(crate) struct Endpoint {
     pub(crate) uplink: Option<Uplink>,
     pub(crate) extra_paths: Vec<ExtraPath>,
     pub(crate) bulk: Option<Bulk>,
-    pub(crate) middle: Option<Middle>,
-    pub(crate) think_ms: f64,
-    pub(crate) stops: Option<Stops>,
+    pub(crate) balancer: Option<Balancer>,
+    pub(crate) processing_ms: f64,
+    pub(crate) periodic_stop: Option<PeriodicStop>,
     pub(crate) scheme: &'static str,
     /// The TLS version, with a scheme that has one.
     pub(crate) tls: &'static str,
@@ -104,18 +104,18 @@ impl Endpoint {
         let (name, host) = (self.name, 10 + number);
         let mut text = site(name, host);
         let entry = self.entry();
-        if let Some(middle) = &self.middle {
+        if let Some(balancer) = &self.balancer {
             text += &site(&entry, 100 + number);
             text += &format!(
                 "[[link]]\nname = \"{name}-in\"\na = \"{entry}\"\nb = \"{name}\"\n\
                  delay = \"{:.3}ms\"\n\n\
                  [[balancer]]\nname = \"{name}\"\nkind = \"{}\"\nsite = \"{entry}\"\n\
                  listen = 8080\nto = \"{name}:8080\"\n{}\n",
-                middle.delay_ms, middle.kind, middle.keys
+                balancer.delay_ms, balancer.kind, balancer.keys
             );
         }
         text += &self.link(&entry);
-        text += &self.stopping();
+        text += &self.stopped_service();
         if let Some(Bulk { at, until }) = self.bulk {
             text += &format!(
                 "[[traffic]]\nname = \"{name}\"\nfrom = \"client\"\nto = \"{entry}\"\n\
@@ -127,7 +127,7 @@ impl Endpoint {
 
     /// The site that the client's connections lead to.
     fn entry(&self) -> String {
-        match self.middle {
+        match self.balancer {
             Some(_) => format!("{}-front", self.name),
             None => self.name.to_owned(),
         }
@@ -152,11 +152,11 @@ impl Endpoint {
             up.join(", ")
         );
         for extra_path in &self.extra_paths {
-            let only = extra_path
-                .only
-                .map_or_else(String::new, |only| format!("only = \"{only}\"\n"));
+            let protocol = extra_path
+                .protocol
+                .map_or_else(String::new, |protocol| format!("only = \"{protocol}\"\n"));
             text += &format!(
-                "[[link.path]]\n{only}a_to_b = {{ delay = \"{:.3}ms\", loss = \"{:.3}%\" }}\n\n",
+                "[[link.path]]\n{protocol}a_to_b = {{ delay = \"{:.3}ms\", loss = \"{:.3}%\" }}\n\n",
                 extra_path.delay_ms, extra_path.loss_percent
             );
         }
@@ -165,7 +165,7 @@ impl Endpoint {
 
     /// Its part of the plan; `number` as in its topology.
     pub(crate) fn plan(&self, number: usize) -> String {
-        let host = if self.middle.is_some() { 100 } else { 10 } + number;
+        let host = if self.balancer.is_some() { 100 } else { 10 } + number;
         let mut text = format!(
             "[[endpoint]]\nname = \"{}\"\nurl = \"{}://10.80.0.{host}:8080/\"\n\
              interval = \"{}ms\"\nduration = \"{:.3}s\"\nrequest_size = {:?}\n",
@@ -188,15 +188,19 @@ impl Endpoint {
     }
 
     /// A service that answers and is stopped again and again.
-    fn stopping(&self) -> String {
-        let Some(Stops { still, awake }) = self.stops else {
+    fn stopped_service(&self) -> String {
+        let Some(PeriodicStop {
+            stopped_s,
+            running_s,
+        }) = self.periodic_stop
+        else {
             return String::new();
         };
         let neph = env!("CARGO_BIN_EXE_neph");
         let tls = if self.is_secure() { " --tls" } else { "" };
         let shell = format!(
             "{neph} reflect --listen 0.0.0.0:8080{tls} & p=$!; \
-             while sleep {awake:.3}; do kill -STOP $p; sleep {still:.3}; kill -CONT $p; done"
+             while sleep {running_s:.3}; do kill -STOP $p; sleep {stopped_s:.3}; kill -CONT $p; done"
         );
         format!(
             "[[service]]\nname = \"{0}-peer\"\nsite = \"{0}\"\n\
@@ -207,16 +211,16 @@ impl Endpoint {
 
     /// Who answers, as the plan's lab has it; nothing where a service does.
     pub(crate) fn reflector(&self) -> String {
-        if self.stops.is_some() {
+        if self.periodic_stop.is_some() {
             return String::new();
         }
         let mut flags = Vec::new();
         if self.is_secure() {
             flags.push("--tls".to_owned());
         }
-        if self.think_ms > 0.0 {
+        if self.processing_ms > 0.0 {
             flags.push("--think".to_owned());
-            flags.push(format!("{:.3}ms", self.think_ms));
+            flags.push(format!("{:.3}ms", self.processing_ms));
         }
         let mut text = format!("[[lab.reflector]]\nsite = \"{}\"\n", self.name);
         if !flags.is_empty() {

@@ -11,20 +11,20 @@ use std::path::PathBuf;
 use neph_sys::deadline::Stopwatch;
 use neph_text::Source;
 
-use crate::carry::{NamedCauses, carry_out};
+use crate::carry::{DiagnosedCauses, measure_and_diagnose};
 use crate::draw::labs;
 use crate::lab::Lab;
 use crate::score::Score;
 
 /// What both shares have to reach.
-const ENOUGH: f64 = 0.97;
+const MIN_SCORE: f64 = 0.97;
 /// How many labs are carried out unless somebody asks for more.
-const FEW: usize = 2;
+const DEFAULT_LAB_COUNT: usize = 2;
 
 /// A number that the environment gives, or else this one.
-fn setting(name: &str, otherwise: u64) -> u64 {
+fn setting(name: &str, default: u64) -> u64 {
     let Ok(text) = std::env::var(name) else {
-        return otherwise;
+        return default;
     };
     let expected = format!("{name}={text} is no number");
     text.parse().expect(&expected)
@@ -47,13 +47,13 @@ fn privileged(test: &str) -> bool {
 }
 
 /// In a folder of its own, kept where the environment wants it.
-fn carried_out(lab: &Lab) -> NamedCauses {
-    let passing = tempfile::tempdir().expect("a temporary folder");
+fn diagnose_lab(lab: &Lab) -> DiagnosedCauses {
+    let temporary_folder = tempfile::tempdir().expect("a temporary folder");
     let path = std::env::var("NEPH_LABS_FOLDER").map(PathBuf::from);
-    let folder = path.unwrap_or_else(|_| passing.path().to_owned());
+    let folder = path.unwrap_or_else(|_| temporary_folder.path().to_owned());
     let folder = folder.join(format!("lab{}", lab.number));
     fs::create_dir_all(&folder).expect("a folder");
-    carry_out(lab, &folder)
+    measure_and_diagnose(lab, &folder)
 }
 
 #[test]
@@ -62,16 +62,16 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
     if !privileged(test) {
         return;
     }
-    let number = count(setting("NEPH_LABS", FEW as u64));
+    let number = count(setting("NEPH_LABS", DEFAULT_LAB_COUNT as u64));
     let seed = setting("NEPH_LABS_SEED", 1);
-    let only = std::env::var("NEPH_LABS_ONLY").is_ok();
-    let only = only.then(|| count(setting("NEPH_LABS_ONLY", 0)));
+    let only_lab = std::env::var("NEPH_LABS_ONLY").is_ok();
+    let only_lab = only_lab.then(|| count(setting("NEPH_LABS_ONLY", 0)));
     println!("{number} labs of NEPH_LABS_SEED={seed}");
     let mut score = Score::default();
-    let wanted = |lab: &Lab| only.is_none_or(|only| only == lab.number);
+    let wanted = |lab: &Lab| only_lab.is_none_or(|only_lab| only_lab == lab.number);
     for lab in labs(seed, number).into_iter().filter(wanted) {
         let start = Stopwatch::start();
-        let diagnosed = carried_out(&lab);
+        let diagnosed = diagnose_lab(&lab);
         let mistakes = score.add(&lab, &diagnosed);
         println!(
             "lab {}: {:?}, {} endpoints, {} blocks, {:.0} s: {}",
@@ -92,7 +92,7 @@ fn of_random_labs_the_causes_are_named_and_nothing_else() {
     }
     println!("{score}");
     let (precision, recall) = (score.precision(), score.recall());
-    assert!(precision >= ENOUGH && recall >= ENOUGH, "{score}");
+    assert!(precision >= MIN_SCORE && recall >= MIN_SCORE, "{score}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn random_labs_are_valid_and_short_and_cover_every_cause() {
     }
     for cause in &crate::causes::CAUSES {
         let labs = drawn.iter();
-        let with = labs.filter(|lab| lab.causes.iter().any(|at| at.0 == cause.rule));
-        assert!(with.count() >= 5, "{}", cause.rule);
+        let with_cause = labs.filter(|lab| lab.causes.iter().any(|at| at.0 == cause.rule));
+        assert!(with_cause.count() >= 5, "{}", cause.rule);
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::carry::NamedCauses;
+use crate::carry::DiagnosedCauses;
 use crate::lab::Lab;
 
 /// One rule's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
-    put_in: u32,
+    injected: u32,
     diagnosed: u32,
     wrong: u32,
 }
@@ -22,20 +22,23 @@ pub(crate) struct Score {
 
 impl Score {
     /// Adds a lab; a line about each cause that was missed or wrong.
-    pub(crate) fn add(&mut self, lab: &Lab, diagnosed: &NamedCauses) -> Vec<String> {
+    pub(crate) fn add(&mut self, lab: &Lab, diagnosed: &DiagnosedCauses) -> Vec<String> {
         let mut lines = Vec::new();
-        for at in &lab.causes {
-            let count = self.counts.entry(at.0.to_owned()).or_default();
-            count.put_in += 1;
-            if diagnosed.has(*at) {
+        for cause_at in &lab.causes {
+            let count = self.counts.entry(cause_at.0.to_owned()).or_default();
+            count.injected += 1;
+            if diagnosed.has(*cause_at) {
                 count.diagnosed += 1;
             } else {
-                lines.push(format!("missed {} at {}", at.0, at.1));
+                lines.push(format!("missed {} at {}", cause_at.0, cause_at.1));
             }
         }
         for ((rule, endpoint), cause) in &diagnosed.causes {
-            let put_in = lab.causes.iter().any(|at| at.0 == rule && at.1 == endpoint);
-            if !put_in {
+            let injected = lab
+                .causes
+                .iter()
+                .any(|cause_at| cause_at.0 == rule && cause_at.1 == endpoint);
+            if !injected {
                 self.counts.entry(rule.clone()).or_default().wrong += 1;
                 lines.push(format!("wrong {rule} at {endpoint}: {cause}"));
             }
@@ -46,7 +49,7 @@ impl Score {
     fn totals(&self) -> Count {
         let counts = self.counts.values();
         counts.fold(Count::default(), |count, row| Count {
-            put_in: count.put_in + row.put_in,
+            injected: count.injected + row.injected,
             diagnosed: count.diagnosed + row.diagnosed,
             wrong: count.wrong + row.wrong,
         })
@@ -61,15 +64,15 @@ impl Score {
     /// The share of what was put in that was named; 1 where nothing was put in.
     pub(crate) fn recall(&self) -> f64 {
         let count = self.totals();
-        share(count.diagnosed, count.put_in)
+        share(count.diagnosed, count.injected)
     }
 }
 
-fn share(part: u32, of: u32) -> f64 {
-    if of == 0 {
+fn share(part: u32, total: u32) -> f64 {
+    if total == 0 {
         return 1.0;
     }
-    f64::from(part) / f64::from(of)
+    f64::from(part) / f64::from(total)
 }
 
 /// A table, ready for the documentation.
@@ -83,11 +86,11 @@ impl fmt::Display for Score {
             .iter()
             .map(|(name, count)| (name.as_str(), count));
         for (name, row) in rows.chain([("all", &count)]) {
-            let missed = row.put_in - row.diagnosed;
-            let (put_in, diagnosed_count, wrong) = (row.put_in, row.diagnosed, row.wrong);
+            let missed = row.injected - row.diagnosed;
+            let (injected, diagnosed, wrong) = (row.injected, row.diagnosed, row.wrong);
             writeln!(
                 out,
-                "| {name} | {put_in} | {diagnosed_count} | {missed} | {wrong} |"
+                "| {name} | {injected} | {diagnosed} | {missed} | {wrong} |"
             )?;
         }
         write!(
