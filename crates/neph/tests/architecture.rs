@@ -1,24 +1,24 @@
 //! The shape of the house, held by a test: arrows between crates only downwards, `unsafe` in one
 //! crate, printing in one file, no file that nobody can read in one sitting, no circle of modules.
 
-#[path = "architecture/circles.rs"]
-mod circles;
+#[path = "architecture/crate_diagram.rs"]
+mod crate_diagram;
+#[path = "architecture/cycles.rs"]
+mod cycles;
 #[path = "architecture/modules.rs"]
 mod modules;
 #[path = "architecture/modules_tests.rs"]
 mod modules_tests;
 #[path = "architecture/parameters.rs"]
 mod parameters;
-#[path = "architecture/picture.rs"]
-mod picture;
-#[path = "architecture/reached.rs"]
-mod reached;
-#[path = "architecture/sleeping.rs"]
-mod sleeping;
+#[path = "architecture/sleeps.rs"]
+mod sleeps;
 #[path = "architecture/test_targets.rs"]
 mod test_targets;
 #[path = "shared/tree.rs"]
 mod tree;
+#[path = "architecture/unreachable_files.rs"]
+mod unreachable_files;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,7 +28,7 @@ use toml::Table;
 use tree::root;
 
 /// Which crates of ours each crate may use: the table of docs/design.md. `neph` may use all.
-const MAY_USE: &[(&str, &[&str])] = &[
+const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     (
         "neph-agent",
         &[
@@ -146,7 +146,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Arrows that only tests need: shipped plans are held against shipped topologies, what is reported about
 /// flows against the links of the lab, and the reflector against transfers.
-const TESTS_MAY_USE: &[(&str, &str)] = &[
+const ALLOWED_TEST_DEPENDENCIES: &[(&str, &str)] = &[
     ("neph-agent", "neph-campaign"),
     ("neph-campaign", "neph-lab"),
     ("neph-control", "neph-campaign"),
@@ -159,11 +159,11 @@ const TESTS_MAY_USE: &[(&str, &str)] = &[
 ];
 
 /// Lines of a file, at most (docs/design.md, section 6).
-const LONGEST: usize = 400;
+const MAX_LINES: usize = 400;
 
 /// Files that were longer when this test came, and how long they may be until they are split: no
 /// line may be added to them. An entry goes when its file is short enough.
-const STILL_LONG: &[(&str, usize)] = &[];
+const LONG_FILES: &[(&str, usize)] = &[];
 
 /// The Cargo.toml of each crate, by name.
 fn manifests() -> BTreeMap<String, Table> {
@@ -180,7 +180,7 @@ fn manifests() -> BTreeMap<String, Table> {
 }
 
 /// The crates of ours that a manifest names in `section`.
-fn ours(manifest: &Table, section: &str) -> BTreeSet<String> {
+fn own_dependencies(manifest: &Table, section: &str) -> BTreeSet<String> {
     let table = manifest.get(section).and_then(toml::Value::as_table);
     let names = table.into_iter().flat_map(Table::keys);
     names
@@ -194,11 +194,11 @@ fn sources() -> Vec<(String, String)> {
     let paths = tree::files(&root().join("crates"));
     let rust = paths
         .iter()
-        .filter(|path| path.extension().is_some_and(|ending| ending == "rs"));
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     let files: Vec<(String, String)> = rust
         .map(|path| {
             (
-                from_root(path),
+                path_from_root(path),
                 fs::read_to_string(path).expect("Rust is UTF-8"),
             )
         })
@@ -207,22 +207,22 @@ fn sources() -> Vec<(String, String)> {
     files
 }
 
-fn from_root(path: &Path) -> String {
+fn path_from_root(path: &Path) -> String {
     let path = path.strip_prefix(root()).expect("below the root");
     path.display().to_string()
 }
 
 /// The program without comments, strings' contents aside: enough to look for keywords.
-fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(number, line)| (number + 1, line.split("//").next().unwrap_or_default()))
 }
 
 #[test]
-fn arrows_point_downwards() {
+fn crates_use_only_allowed_crates() {
     let manifests = manifests();
-    let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED_DEPENDENCIES.iter().copied().collect();
     for (name, manifest) in &manifests {
         if name == "neph" {
             continue;
@@ -231,17 +231,20 @@ fn arrows_point_downwards() {
             .get(name.as_str())
             .unwrap_or_else(|| panic!("{name} is not in the table of docs/design.md"));
         for section in ["dependencies", "build-dependencies"] {
-            for used in ours(manifest, section) {
-                assert!(allowed.contains(&used.as_str()), "{name} uses {used}");
+            for dependency in own_dependencies(manifest, section) {
+                assert!(
+                    allowed.contains(&dependency.as_str()),
+                    "{name} uses {dependency}"
+                );
             }
         }
-        for used in ours(manifest, "dev-dependencies") {
-            let fine = allowed.contains(&used.as_str())
-                || TESTS_MAY_USE.contains(&(name.as_str(), used.as_str()));
-            assert!(fine, "the tests of {name} use {used}");
+        for dependency in own_dependencies(manifest, "dev-dependencies") {
+            let is_allowed = allowed.contains(&dependency.as_str())
+                || ALLOWED_TEST_DEPENDENCIES.contains(&(name.as_str(), dependency.as_str()));
+            assert!(is_allowed, "the tests of {name} use {dependency}");
         }
     }
-    for (name, _) in MAY_USE {
+    for (name, _) in ALLOWED_DEPENDENCIES {
         assert!(manifests.contains_key(*name), "there is no crate {name}");
     }
 }
@@ -249,7 +252,7 @@ fn arrows_point_downwards() {
 #[test]
 fn the_design_page_shows_the_same_table() {
     let page = fs::read_to_string(root().join("docs/design.md")).expect("docs/design.md");
-    for (name, uses) in MAY_USE {
+    for (name, dependencies) in ALLOWED_DEPENDENCIES {
         let row = page
             .lines()
             .find(|line| line.contains(&format!("| `{name}` |")))
@@ -262,8 +265,9 @@ fn the_design_page_shows_the_same_table() {
                 .map(|part| format!("neph-{part}"))
                 .collect(),
         };
-        let uses: BTreeSet<String> = uses.iter().map(|name| (*name).to_owned()).collect();
-        assert_eq!(crates, uses, "docs/design.md about {name}");
+        let dependencies: BTreeSet<String> =
+            dependencies.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(crates, dependencies, "docs/design.md about {name}");
     }
 }
 
@@ -273,10 +277,10 @@ fn only_neph_sys_is_unsafe() {
         if path.starts_with("crates/neph-sys/") || path.ends_with("tests/architecture.rs") {
             continue;
         }
-        for (line, code) in code(&text) {
+        for (line, code) in code_lines(&text) {
             let mut codes = code.split(|c: char| !c.is_alphanumeric() && c != '_');
-            let found = codes.any(|word| word == "unsafe") && !code.contains('"');
-            assert!(!found, "{path}:{line} is unsafe");
+            let is_unsafe = codes.any(|word| word == "unsafe") && !code.contains('"');
+            assert!(!is_unsafe, "{path}:{line} is unsafe");
         }
     }
 }
@@ -292,7 +296,7 @@ fn only_one_file_prints() {
         }
         // What follows is the file's tests, which may say SKIP.
         let program = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (line, code) in code(program) {
+        for (line, code) in code_lines(program) {
             let found = prints.iter().any(|print| code.contains(print));
             assert!(!found, "{path}:{line} prints");
         }
@@ -300,14 +304,14 @@ fn only_one_file_prints() {
 }
 
 #[test]
-fn every_file_can_be_read_in_one_sitting() {
+fn files_have_at_most_400_lines() {
     let allowed = |path: &str| {
-        let known = STILL_LONG.iter().find(|(known, _)| *known == path);
-        known.map_or(LONGEST, |(_, lines)| *lines)
+        let listed = LONG_FILES.iter().find(|(listed, _)| *listed == path);
+        listed.map_or(MAX_LINES, |(_, lines)| *lines)
     };
     let sources = sources();
     let lines = |path: &str| {
-        let source_file = sources.iter().find(|(known, _)| known == path);
+        let source_file = sources.iter().find(|(listed, _)| listed == path);
         source_file.map_or(0, |(_, text)| text.lines().count())
     };
     let long: Vec<String> = sources
@@ -317,7 +321,7 @@ fn every_file_can_be_read_in_one_sitting() {
         .map(|(path, lines)| format!("{path}: {lines} lines"))
         .collect();
     assert!(long.is_empty(), "split these: {long:#?}");
-    for (path, _) in STILL_LONG {
-        assert!(lines(path) > LONGEST, "{path} is short enough: strike it");
+    for (path, _) in LONG_FILES {
+        assert!(lines(path) > MAX_LINES, "{path} is short enough: strike it");
     }
 }

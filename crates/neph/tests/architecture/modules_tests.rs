@@ -1,6 +1,6 @@
 //! Holds `modules` to made-up crates.
 
-use crate::circles::circles;
+use crate::cycles::cycles;
 use crate::modules::Modules;
 
 /// "user uses used: names" of a crate, a line each.
@@ -113,7 +113,7 @@ fn tests_do_not_count() {
 }
 
 #[test]
-fn a_circle_holds_all_modules_that_use_each_other() {
+fn a_cycle_contains_all_modules_that_use_each_other() {
     let files = [
         ("lib.rs", "pub use a::A; pub use a::inner::I;"),
         (
@@ -125,7 +125,7 @@ fn a_circle_holds_all_modules_that_use_each_other() {
         ("c.rs", "use crate::A; use crate::d;"),
         ("d.rs", "use crate::I;"),
     ];
-    let circles = circles(&Modules::read(files).uses());
-    let circle = ["a", "b", "c"].map(str::to_owned);
-    assert_eq!(circles, [circle.into()].into());
+    let cycles = cycles(&Modules::read(files).uses());
+    let cycle = ["a", "b", "c"].map(str::to_owned);
+    assert_eq!(cycles, [cycle.into()].into());
 }

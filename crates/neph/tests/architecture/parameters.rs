@@ -17,28 +17,28 @@ use crate::modules::{is_cfg_test, is_test_file};
 use crate::sources;
 
 /// Parameters of a function, `self` included.
-const MAXIMUM: usize = 5;
+const MAX_PARAMETERS: usize = 5;
 
 /// The functions of a file that break the rule, and the modules that it declares for tests only.
 #[derive(Default)]
-struct RuleFindings {
+struct ParameterRule {
     functions: Vec<String>,
     test_modules: BTreeSet<String>,
 }
 
-impl RuleFindings {
+impl ParameterRule {
     fn check(&mut self, signature: &Signature) {
-        let bundles = signature.inputs.iter().any(|input| match input {
+        let has_mixed_tuple = signature.inputs.iter().any(|input| match input {
             FnArg::Receiver(_) => false,
-            FnArg::Typed(typed) => is_bundle(&typed.ty),
+            FnArg::Typed(typed) => is_mixed_tuple(&typed.ty),
         });
-        if bundles || signature.inputs.len() > MAXIMUM {
+        if has_mixed_tuple || signature.inputs.len() > MAX_PARAMETERS {
             self.functions.push(signature.ident.to_string());
         }
     }
 }
 
-impl<'ast> Visit<'ast> for RuleFindings {
+impl<'ast> Visit<'ast> for ParameterRule {
     fn visit_item(&mut self, item: &'ast Item) {
         let attributes = match item {
             Item::Fn(ItemFn { attrs, .. }) | Item::Mod(ItemMod { attrs, .. }) => attrs.as_slice(),
@@ -66,10 +66,10 @@ impl<'ast> Visit<'ast> for RuleFindings {
 
     fn visit_item_impl(&mut self, block: &'ast ItemImpl) {
         // What a trait asks for is judged where the trait is ours.
-        let before = self.functions.len();
+        let count_before = self.functions.len();
         visit::visit_item_impl(self, block);
         if block.trait_.is_some() {
-            self.functions.truncate(before);
+            self.functions.truncate(count_before);
         }
     }
 
@@ -80,10 +80,10 @@ impl<'ast> Visit<'ast> for RuleFindings {
 }
 
 /// Whether a parameter of this type is a tuple of components that differ in type.
-fn is_bundle(of: &Type) -> bool {
-    match of {
-        Type::Reference(reference) => is_bundle(&reference.elem),
-        Type::Paren(inner) => is_bundle(&inner.elem),
+fn is_mixed_tuple(parameter: &Type) -> bool {
+    match parameter {
+        Type::Reference(reference) => is_mixed_tuple(&reference.elem),
+        Type::Paren(inner) => is_mixed_tuple(&inner.elem),
         Type::Tuple(tuple) => tuple
             .elems
             .iter()
@@ -96,23 +96,23 @@ fn is_bundle(of: &Type) -> bool {
 /// Whether two types are written alike, lifetimes aside.
 fn is_same(first: &Type, other: &Type) -> bool {
     match (first, other) {
-        (Type::Reference(type_reference), Type::Reference(other)) => {
-            type_reference.mutability.is_some() == other.mutability.is_some()
-                && is_same(&type_reference.elem, &other.elem)
+        (Type::Reference(first), Type::Reference(other)) => {
+            first.mutability.is_some() == other.mutability.is_some()
+                && is_same(&first.elem, &other.elem)
         }
-        (Type::Slice(type_slice), Type::Slice(other)) => is_same(&type_slice.elem, &other.elem),
-        (Type::Tuple(type_tuple), Type::Tuple(other)) => {
-            type_tuple.elems.len() == other.elems.len()
-                && type_tuple
+        (Type::Slice(first), Type::Slice(other)) => is_same(&first.elem, &other.elem),
+        (Type::Tuple(first), Type::Tuple(other)) => {
+            first.elems.len() == other.elems.len()
+                && first
                     .elems
                     .iter()
                     .zip(&other.elems)
                     .all(|(a, b)| is_same(a, b))
         }
-        (Type::Path(type_path), Type::Path(other)) => {
-            let (punctuated, other) = (&type_path.path.segments, &other.path.segments);
-            punctuated.len() == other.len()
-                && punctuated
+        (Type::Path(first), Type::Path(other)) => {
+            let (segments, other) = (&first.path.segments, &other.path.segments);
+            segments.len() == other.len()
+                && segments
                     .iter()
                     .zip(other)
                     .all(|(a, b)| is_same_segment(a, b))
@@ -121,48 +121,44 @@ fn is_same(first: &Type, other: &Type) -> bool {
     }
 }
 
-fn is_same_segment(path_segment: &PathSegment, other: &PathSegment) -> bool {
+fn is_same_segment(first: &PathSegment, other: &PathSegment) -> bool {
     let types = |segment: &PathSegment| match &segment.arguments {
-        PathArguments::AngleBracketed(angle_bracketed_generic_arguments) => {
-            angle_bracketed_generic_arguments
-                .args
-                .iter()
-                .filter_map(|argument| match argument {
-                    GenericArgument::Type(argument) => Some(argument.clone()),
-                    _ => None,
-                })
-                .collect()
-        }
+        PathArguments::AngleBracketed(generic) => generic
+            .args
+            .iter()
+            .filter_map(|argument| match argument {
+                GenericArgument::Type(argument) => Some(argument.clone()),
+                _ => None,
+            })
+            .collect(),
         _ => Vec::new(),
     };
-    let (a, b) = (types(path_segment), types(other));
-    path_segment.ident == other.ident
-        && a.len() == b.len()
-        && a.iter().zip(&b).all(|(a, b)| is_same(a, b))
+    let (a, b) = (types(first), types(other));
+    first.ident == other.ident && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| is_same(a, b))
 }
 
 /// The functions that break the rule, by crate: file and name.
-fn found() -> BTreeMap<String, Vec<String>> {
-    let mut by_type: BTreeMap<String, Vec<(String, RuleFindings)>> = BTreeMap::new();
+fn violations() -> BTreeMap<String, Vec<String>> {
+    let mut by_crate: BTreeMap<String, Vec<(String, ParameterRule)>> = BTreeMap::new();
     for (path, text) in sources() {
-        let Some((of, inside)) = path
+        let Some((crate_name, file)) = path
             .strip_prefix("crates/")
             .and_then(|path| path.split_once("/src/"))
         else {
             continue;
         };
-        if is_test_file(inside) {
+        if is_test_file(file) {
             continue;
         }
-        let mut findings = RuleFindings::default();
-        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
-        findings.visit_file(&file);
-        let files = by_type.entry(of.to_owned()).or_default();
-        files.push((inside.to_owned(), findings));
+        let mut findings = ParameterRule::default();
+        let syntax = syn::parse_file(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+        findings.visit_file(&syntax);
+        let files = by_crate.entry(crate_name.to_owned()).or_default();
+        files.push((file.to_owned(), findings));
     }
-    by_type
+    by_crate
         .into_iter()
-        .map(|(of, files)| {
+        .map(|(crate_name, files)| {
             let tests: BTreeSet<&String> =
                 files.iter().flat_map(|file| &file.1.test_modules).collect();
             let is_test = |file: &str| {
@@ -175,23 +171,23 @@ fn found() -> BTreeMap<String, Vec<String>> {
                 let names = findings.functions.iter();
                 names.map(move |name| format!("{file}: {name}"))
             });
-            (of, functions.collect())
+            (crate_name, functions.collect())
         })
         .collect()
 }
 
 #[test]
-fn parameters_are_few_and_no_tuple_hides_some() {
-    let mut by_type = found();
-    by_type.retain(|_, functions| !functions.is_empty());
+fn functions_have_at_most_five_parameters_and_no_mixed_tuple() {
+    let mut by_crate = violations();
+    by_crate.retain(|_, functions| !functions.is_empty());
     assert!(
-        by_type.is_empty(),
-        "more than {MAXIMUM} parameters, or a tuple that bundles some: {by_type:#?}"
+        by_crate.is_empty(),
+        "more than {MAX_PARAMETERS} parameters, or a tuple that bundles some: {by_crate:#?}"
     );
 }
 
 #[test]
-fn a_tuple_of_one_type_is_a_value_and_another_one_a_bundle() {
+fn a_tuple_of_one_type_is_allowed_and_a_mixed_one_is_not() {
     let parse = |text: &str| syn::parse_str::<Type>(text).expect("a type");
     for value in [
         "(f64, f64)",
@@ -200,15 +196,15 @@ fn a_tuple_of_one_type_is_a_value_and_another_one_a_bundle() {
         "()",
         "u8",
     ] {
-        assert!(!is_bundle(&parse(value)), "{value}");
+        assert!(!is_mixed_tuple(&parse(value)), "{value}");
     }
-    for bundle in [
+    for mixed_tuple in [
         "(A, B)",
         "&(A, &A)",
         "(A, A, B)",
         "(Option<A>, Option<B>)",
         "(&A, &mut A)",
     ] {
-        assert!(is_bundle(&parse(bundle)), "{bundle}");
+        assert!(is_mixed_tuple(&parse(mixed_tuple)), "{mixed_tuple}");
     }
 }

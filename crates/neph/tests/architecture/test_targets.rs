@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::{from_root, root, sources};
+use super::{path_from_root, root, sources};
 
 /// The names behind `--test` in the Makefile.
 fn named_targets() -> BTreeSet<String> {
@@ -30,7 +30,11 @@ fn targets() -> BTreeSet<String> {
             _ => {}
         }
     }
-    assert!(!targets.is_empty(), "{}", from_root(&root().join("crates")));
+    assert!(
+        !targets.is_empty(),
+        "{}",
+        path_from_root(&root().join("crates"))
+    );
     targets
 }
 

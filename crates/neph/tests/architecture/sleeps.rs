@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{code, sources};
+use super::{code_lines, sources};
 
 /// Files whose tests sleep, how often in the text, and why no fact could be waited for. A number may
 /// only fall.
-const MAY_SLEEP: &[(&str, usize, &str)] = &[
+const ALLOWED_SLEEPS: &[(&str, usize, &str)] = &[
     (
         "crates/neph-lab/src/verify/exchange.rs",
         2,
@@ -105,53 +105,59 @@ const MAY_SLEEP: &[(&str, usize, &str)] = &[
     ),
 ];
 
-const SLEEPS: [&str; 3] = ["nap(", "sleep(", "sleep_until("];
+const SLEEP_FUNCTIONS: [&str; 3] = ["nap(", "sleep(", "sleep_until("];
 
 /// The part of a file that is tests.
-fn tests<'t>(path: &str, text: &'t str) -> &'t str {
-    let is_all =
+fn test_code<'t>(path: &str, text: &'t str) -> &'t str {
+    let is_test_file =
         path.contains("/tests/") || path.ends_with("tests.rs") || path.contains("/contract");
-    if is_all {
+    if is_test_file {
         return text;
     }
     let inline = "#[cfg(test)]\nmod tests {";
-    text.split_once(inline).map_or("", |(_, tests)| tests)
+    text.split_once(inline)
+        .map_or("", |(_, test_code)| test_code)
 }
 
 /// How often a name stands in the text as a whole word.
-fn calls(text: &str, name: &str) -> usize {
-    let is_whole = |at: &usize| {
+fn count_calls(text: &str, name: &str) -> usize {
+    let is_word_start = |at: &usize| {
         let before = text[..*at].chars().next_back();
         before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
     };
     text.match_indices(name)
         .map(|(at, _)| at)
-        .filter(is_whole)
+        .filter(is_word_start)
         .count()
 }
 
 #[test]
-fn only_a_listed_few_tests_sleep() {
-    let mut sleeping = BTreeMap::new();
+fn only_listed_tests_sleep() {
+    let mut found = BTreeMap::new();
     for (path, text) in sources() {
-        if path.ends_with("architecture/sleeping.rs") {
+        if path.ends_with("architecture/sleeps.rs") {
             continue;
         }
-        let lines = code(tests(&path, &text));
+        let lines = code_lines(test_code(&path, &text));
         let sleeps: usize = lines
             .filter(|(_, line)| !line.trim_start().starts_with("use ") && !line.contains("fn "))
-            .map(|(_, line)| SLEEPS.iter().map(|name| calls(line, name)).sum::<usize>())
+            .map(|(_, line)| {
+                SLEEP_FUNCTIONS
+                    .iter()
+                    .map(|name| count_calls(line, name))
+                    .sum::<usize>()
+            })
             .sum();
         if sleeps > 0 {
-            sleeping.insert(path, sleeps);
+            found.insert(path, sleeps);
         }
     }
-    let listed: BTreeMap<String, usize> = MAY_SLEEP
+    let allowed: BTreeMap<String, usize> = ALLOWED_SLEEPS
         .iter()
         .map(|(path, sleeps, _)| ((*path).to_owned(), *sleeps))
         .collect();
     assert_eq!(
-        sleeping, listed,
+        found, allowed,
         "wait for a fact; if there is none, say why in MAY_SLEEP"
     );
 }

@@ -8,12 +8,12 @@ use std::path::Path;
 use crate::{root, sources};
 
 /// The crate of a file, and the file's place in it.
-fn in_crate(path: &str) -> Option<(&str, &str)> {
+fn crate_and_file(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix("crates/")?.split_once('/')
 }
 
 /// What cargo builds by itself: the roots of libraries, programs, tests, benches and examples.
-fn is_root(location: &str) -> bool {
+fn is_cargo_root(location: &str) -> bool {
     let parts: Vec<&str> = location.split('/').collect();
     match parts[..] {
         ["tests" | "benches" | "examples", file] => file != "mod.rs",
@@ -26,7 +26,7 @@ fn is_root(location: &str) -> bool {
 }
 
 /// The name by which a `mod` names a file: its stem, of `mod.rs` its folder.
-fn module(location: &str) -> Option<&str> {
+fn module_name(location: &str) -> Option<&str> {
     let path = Path::new(location);
     let stem = path.file_stem()?.to_str()?;
     if stem == "mod" {
@@ -43,13 +43,13 @@ fn folder_of(path: &str) -> String {
 }
 
 /// The folder in which the modules are that a file names.
-fn children_of(path: &str) -> String {
+fn submodule_folder(path: &str) -> String {
     let own_path = Path::new(path);
     let stem = own_path
         .file_stem()
         .and_then(|stem| stem.to_str())
         .unwrap_or_default();
-    if in_crate(path).is_some_and(|(_, in_crate)| is_root(in_crate)) || stem == "mod" {
+    if crate_and_file(path).is_some_and(|(_, file)| is_cargo_root(file)) || stem == "mod" {
         return own_path
             .parent()
             .map_or_else(String::new, |folder| folder.display().to_string());
@@ -64,32 +64,35 @@ fn every_file_of_a_crate_is_named_by_a_mod() {
     let mut paths = BTreeSet::new();
     for (path, text) in &sources {
         for line in text.lines().map(str::trim) {
-            if let Some(by_path) = line.strip_prefix("#[path = \"") {
+            if let Some(path_attribute) = line.strip_prefix("#[path = \"") {
                 paths.extend(
-                    by_path
+                    path_attribute
                         .split('"')
                         .next()
                         .and_then(|path| path.rsplit('/').next()),
                 );
             }
-            let module = line
+            let module_name = line
                 .strip_suffix(';')
                 .and_then(|line| line.split_once("mod "));
-            names.extend(module.map(|(_, name)| (children_of(path), name)));
+            names.extend(module_name.map(|(_, name)| (submodule_folder(path), name)));
         }
     }
-    let lost: Vec<&String> = sources
+    let unreachable: Vec<&String> = sources
         .iter()
         .filter(|(path, _)| {
-            let (_, location) = in_crate(path).expect("a file of a crate");
+            let (_, location) = crate_and_file(path).expect("a file of a crate");
             let file = location.rsplit('/').next().unwrap_or(location);
             let is_named =
-                module(location).is_some_and(|name| names.contains(&(folder_of(path), name)));
-            !is_root(location) && !is_named && !paths.contains(file)
+                module_name(location).is_some_and(|name| names.contains(&(folder_of(path), name)));
+            !is_cargo_root(location) && !is_named && !paths.contains(file)
         })
         .map(|(path, _)| path)
         .collect();
-    assert!(lost.is_empty(), "no `mod` names these: {lost:#?}");
+    assert!(
+        unreachable.is_empty(),
+        "no `mod` names these: {unreachable:#?}"
+    );
 }
 
 #[test]
@@ -97,14 +100,14 @@ fn every_fuzz_target_is_a_program() {
     let manifest = fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("a manifest");
     let targets = fs::read_dir(root().join("fuzz/fuzz_targets")).expect("a folder");
     let names = targets.map(|entry| entry.expect("an entry").file_name());
-    let lost: Vec<_> = names
+    let unreachable: Vec<_> = names
         .filter(|name| {
             let line = format!("path = \"fuzz_targets/{}\"", name.display());
             !manifest.contains(&line)
         })
         .collect();
     assert!(
-        lost.is_empty(),
-        "fuzz/Cargo.toml has no [[bin]] for {lost:?}"
+        unreachable.is_empty(),
+        "fuzz/Cargo.toml has no [[bin]] for {unreachable:?}"
     );
 }
