@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use tree::{files, root};
 
 /// Folders and files outside of docs that have pages.
-const OUTSIDE: [&str; 5] = [
+const OUTSIDE_DOCS: [&str; 5] = [
     "README.md",
     "CHANGELOG.md",
     "plans/README.md",
@@ -21,14 +21,14 @@ const OUTSIDE: [&str; 5] = [
     "fuzz/README.md",
 ];
 
-const CONTENTS: &str = "docs/SUMMARY.md";
+const TABLE_OF_CONTENTS: &str = "docs/SUMMARY.md";
 
 /// The text of each page, by its path from the root.
 fn pages() -> BTreeMap<String, String> {
     let root = root();
     let docs = files(&root.join("docs")).into_iter();
-    let docs = docs.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
-    let paths = docs.chain(OUTSIDE.iter().map(|name| root.join(name)));
+    let docs = docs.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    let paths = docs.chain(OUTSIDE_DOCS.iter().map(|name| root.join(name)));
     let pages: BTreeMap<String, String> = paths
         .map(|path| {
             let name = path.strip_prefix(&root).expect("below the root");
@@ -77,17 +77,17 @@ fn anchors(page: &str) -> BTreeSet<String> {
 }
 
 /// `folder/../file` without the detour.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+fn normalize(path: &Path) -> PathBuf {
+    let mut normalized = PathBuf::new();
     for part in path.components() {
         match part {
             Component::ParentDir => {
-                assert!(plain.pop(), "{} leaves the repository", path.display());
+                assert!(normalized.pop(), "{} leaves the repository", path.display());
             }
-            other => plain.push(other),
+            other => normalized.push(other),
         }
     }
-    plain
+    normalized
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
         .iter()
         .map(|(name, text)| (name, anchors(text)))
         .collect();
-    let (mut wrong, mut observed) = (Vec::new(), 0);
+    let (mut wrong, mut link_count) = (Vec::new(), 0);
     for (name, text) in &pages {
         let folder = Path::new(name).parent().expect("a file");
         for (line, link) in
@@ -106,14 +106,14 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
             if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
-            observed += 1;
+            link_count += 1;
             let (file, heading) = link
                 .split_once('#')
                 .map_or((link, None), |(f, h)| (f, Some(h)));
             let to = if file.is_empty() {
                 PathBuf::from(name)
             } else {
-                plain(&folder.join(file))
+                normalize(&folder.join(file))
             };
             let exists = root.join(&to).exists();
             let is_heading = |heading: &str| {
@@ -125,7 +125,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
             }
         }
     }
-    assert!(observed > 500, "only {observed} links were found");
+    assert!(link_count > 500, "only {link_count} links were found");
     assert!(
         wrong.is_empty(),
         "these lead nowhere:\n{}",
@@ -136,11 +136,11 @@ fn every_link_leads_to_a_file_and_to_a_heading_of_it() {
 #[test]
 fn the_table_of_contents_has_every_page_once() {
     let pages = pages();
-    let mut listed: Vec<String> = links_of(&pages[CONTENTS]);
+    let mut listed: Vec<String> = links_of(&pages[TABLE_OF_CONTENTS]);
     listed.sort();
     let mut expected: Vec<String> = pages
         .into_keys()
-        .filter(|name| name.starts_with("docs/") && name != CONTENTS)
+        .filter(|name| name.starts_with("docs/") && name != TABLE_OF_CONTENTS)
         .collect();
     expected.push("plans/README.md".to_owned());
     expected.sort();
@@ -150,7 +150,7 @@ fn the_table_of_contents_has_every_page_once() {
 /// Where the lines of the table of contents lead, from the root.
 fn links_of(contents: &str) -> Vec<String> {
     let all_args = contents.lines().flat_map(links);
-    let to = all_args.map(|link| plain(&Path::new("docs").join(link)));
+    let to = all_args.map(|link| normalize(&Path::new("docs").join(link)));
     to.map(|path| path.display().to_string()).collect()
 }
 

@@ -178,7 +178,7 @@ pub(crate) fn has_no_orders(test_folder: &TestFolder) -> bool {
 pub(crate) fn file_names(folder: impl AsRef<Path>) -> BTreeSet<OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries
-        .filter_map(|dir_entry| Some(dir_entry.ok()?.file_name()))
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
         .collect()
 }
 

@@ -13,8 +13,8 @@ use crate::pings::reflector;
 use crate::servers::{Server, free_port, haproxy, reflector_with_other_clock, serve, skip};
 
 pub(crate) fn json(folder: &TestFolder, arguments: &[&str]) -> Value {
-    let all_arguments = arguments.iter().copied().chain(["--format", "json"]);
-    let ran = folder.neph(all_arguments);
+    let json_arguments = arguments.iter().copied().chain(["--format", "json"]);
+    let ran = folder.neph(json_arguments);
     assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.err);
     serde_json::from_str(&ran.out).expect("JSON")
 }

@@ -69,9 +69,9 @@ impl Executor for Processes {
 
     fn poll(&mut self, patience: Span) -> Result<Vec<(Ticket, Update)>, ExecutorLost> {
         let first = self.updates.recv_timeout(patience.to_duration());
-        let mut firsts: Vec<_> = first.into_iter().collect();
-        firsts.extend(self.updates.try_iter());
-        Ok(firsts)
+        let mut updates: Vec<_> = first.into_iter().collect();
+        updates.extend(self.updates.try_iter());
+        Ok(updates)
     }
 
     fn cancel(&mut self, ticket: Ticket) {

@@ -25,10 +25,10 @@ fn values(csv: &str, scenario: &str, series: &str) -> Vec<f64> {
             .expect(name)
     };
     let (name_column, value) = (column("series"), column("value"));
-    let matching_lines = lines.filter(|line| line.contains(scenario));
-    let fields = matching_lines.map(|line| line.split(',').collect::<Vec<_>>());
-    let matching_fields = fields.filter(|fields| fields[name_column] == series);
-    matching_fields
+    let scenario_lines = lines.filter(|line| line.contains(scenario));
+    let fields = scenario_lines.map(|line| line.split(',').collect::<Vec<_>>());
+    let series_rows = fields.filter(|fields| fields[name_column] == series);
+    series_rows
         .map(|fields| fields[value].parse().expect("a number"))
         .collect()
 }

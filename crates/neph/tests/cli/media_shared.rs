@@ -188,20 +188,20 @@ fn lost_before_first(path: &str) -> f64 {
         "-Y", "rtp.seq", "-T", "fields", "-e", "rtp.ssrc", "-e", "rtp.seq",
     ];
     let lines = tshark(path, &fields);
-    let mut firsts = BTreeMap::new();
+    let mut first_sequences = BTreeMap::new();
     for (ssrc, sequence) in lines.lines().filter_map(|line| line.split_once('\t')) {
         let sequence: u16 = sequence.trim().parse().expect("a sequence number");
-        firsts.entry(ssrc.to_owned()).or_insert(sequence);
+        first_sequences.entry(ssrc.to_owned()).or_insert(sequence);
     }
     // Streams start at random numbers: the closest one is its own.
-    let before = firsts.values().map(|first| {
+    let before = first_sequences.values().map(|first| {
         let distances = announced.iter().map(|number| first.wrapping_sub(*number));
         f64::from(distances.min().expect("a header RTP-Info"))
     });
     let before: f64 = before.sum();
     assert!(
         before < 20.0,
-        "{before} packets lost first: {announced:?} {firsts:?}"
+        "{before} packets lost first: {announced:?} {first_sequences:?}"
     );
     before
 }

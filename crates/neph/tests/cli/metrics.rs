@@ -245,10 +245,10 @@ fn an_agent_with_metrics_keeps_only_its_usual_privileges() {
     }
     let watched = MonitoredSites::new();
     // The policy has fleets: see the table of privileges.
-    let kept_count = RAW | NICE | crate::privileges::ADMIN | crate::privileges::BPF;
+    let capabilities = RAW | NICE | crate::privileges::ADMIN | crate::privileges::BPF;
     assert_capabilities(
         watched.agents["ams"].0.id(),
-        kept_count,
+        capabilities,
         "agent --prometheus",
     );
     watched.wait_for_metrics("ams", &["neph_agent_connected{agent=\"ams\"} 1"]);

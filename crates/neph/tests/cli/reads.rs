@@ -385,8 +385,8 @@ fn a_link_type_that_is_not_read_is_named() {
     let folder = TestFolder::empty();
     let mut capture = Capture::slow_server().0;
     capture[20] = 147;
-    for kept_count in [capture.len(), capture.len() - 1] {
-        fs::write(folder.path("user.pcap"), &capture[..kept_count]).expect("a file");
+    for kept_bytes in [capture.len(), capture.len() - 1] {
+        fs::write(folder.path("user.pcap"), &capture[..kept_bytes]).expect("a file");
         let ran = folder.neph(["read", "user.pcap"]);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""));
         assert!(ran.err.contains("has link type 147"), "{}", ran.err);

@@ -280,8 +280,8 @@ fn a_disk_that_takes_no_more_ends_the_measurement_with_a_sentence() {
         "{}",
         ran.err
     );
-    let kept_count = count_stored_messages(&folder);
-    assert!(kept_count > 1000, "{kept_count}");
+    let stored_messages = count_stored_messages(&folder);
+    assert!(stored_messages > 1000, "{stored_messages}");
 }
 
 #[test]

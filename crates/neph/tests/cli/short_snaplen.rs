@@ -28,7 +28,7 @@ fn vxlan_payload(number: u8) -> Vec<u8> {
 }
 
 /// Adds so many packets of VXLAN over IPv6, of which so many bytes were kept.
-fn add_tunnelled(capture: &mut Capture, count: u8, kept_count: usize) {
+fn add_tunnelled(capture: &mut Capture, count: u8, captured_length: usize) {
     for number in 0..count {
         let inside = vxlan_payload(number);
         let [a, b] = u16::try_from(8 + inside.len())
@@ -39,12 +39,12 @@ fn add_tunnelled(capture: &mut Capture, count: u8, kept_count: usize) {
         packet.extend([0x30, 0x39, 0x12, 0xb5, a, b, 0, 0]);
         packet.extend(inside);
         let length = u32::try_from(packet.len()).expect("small");
-        packet.truncate(kept_count);
-        let kept_count = u32::try_from(packet.len()).expect("small");
+        packet.truncate(captured_length);
+        let captured_length = u32::try_from(packet.len()).expect("small");
         let fields = [
             1_700_000_001,
             u32::from(number) * 1_000_000,
-            kept_count,
+            captured_length,
             length,
         ];
         capture
@@ -66,28 +66,35 @@ fn json(text: &str) -> Value {
 fn packets_cut_within_a_tunnel_count_as_truncated() {
     let folder = TestFolder::empty();
     // Within the outer header, VXLAN's, the inner one's, and that of TCP.
-    for kept_count in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
+    for captured_length in [30, 52, 80, TO_INNER - 1, TO_INNER + 12] {
         let mut capture = Capture::new();
-        add_tunnelled(&mut capture, 5, kept_count);
+        add_tunnelled(&mut capture, 5, captured_length);
         write_capture(&folder, "cut.pcap", &capture);
         let text = folder.neph(["read", "cut.pcap"]);
         assert!(
             text.out.contains("Packets of no flow here: 5 cut off.\n"),
-            "{kept_count}: {}",
+            "{captured_length}: {}",
             text.out
         );
         let expected = format!(
             "5 packets truncated within the headers, so their content is unknown; {ADVICE}."
         );
-        assert!(text.out.contains(&expected), "{kept_count}: {}", text.out);
+        assert!(
+            text.out.contains(&expected),
+            "{captured_length}: {}",
+            text.out
+        );
         let summary =
             json(&folder.neph(["read", "cut.pcap", "--format", "json"]).out)["summary"].take();
-        assert_eq!(summary["other_packets"]["cut_off"], 5, "{kept_count}");
+        assert_eq!(summary["other_packets"]["cut_off"], 5, "{captured_length}");
         assert_eq!(
             summary["other_packets"]["other_protocols"], 0,
-            "{kept_count}"
+            "{captured_length}"
         );
-        assert_eq!(summary["files"][0]["packets_not_ip"], 0, "{kept_count}");
+        assert_eq!(
+            summary["files"][0]["packets_not_ip"], 0,
+            "{captured_length}"
+        );
     }
     let mut full_capture = Capture::new();
     add_tunnelled(&mut full_capture, 5, 256);

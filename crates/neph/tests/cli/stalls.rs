@@ -213,19 +213,19 @@ impl Quota {
         let cpu_hog = process::command("sh")
             .args(["-c", "while :; do :; done"])
             .spawn();
-        let quota_of = Self {
+        let group = Self {
             folder,
             cpu_hog: cpu_hog.expect("a shell"),
         };
         let write = |name: &str, text: String| {
-            fs::write(quota_of.folder.join(name), text).expect("our own cgroup");
+            fs::write(group.folder.join(name), text).expect("our own cgroup");
         };
         write("cpu.cfs_period_us", "500000".to_owned());
         write("cpu.cfs_quota_us", quota.as_micros().to_string());
-        for pid in [pid, quota_of.cpu_hog.id()] {
+        for pid in [pid, group.cpu_hog.id()] {
             write("cgroup.procs", pid.to_string());
         }
-        Some(quota_of)
+        Some(group)
     }
 
     fn throttled(&self) -> u64 {

@@ -238,8 +238,12 @@ fn a_reflector_that_stops_answering_is_reported_as_a_fault() {
             printed.contains("stopped answering after "),
             "{load_text}: {printed}"
         );
-        let not_reckoned = printed.contains("unknown: not all own flows");
-        assert_eq!(not_reckoned, load_text.contains("--capacity"), "{printed}");
+        let has_unknown_rate = printed.contains("unknown: not all own flows");
+        assert_eq!(
+            has_unknown_rate,
+            load_text.contains("--capacity"),
+            "{printed}"
+        );
         let document: Value = serde_json::from_slice(&ended.stdout).expect("JSON");
         assert!(document[0]["fault"].is_string(), "{document}");
         // What was to be sent in three seconds was; waiting for the rest is not among them.

@@ -128,7 +128,7 @@ const MARK: &str = "NEPH_TEST_OF_LOADS";
 /// Whether a process of this test carries out an order.
 fn is_loaded(test: &str) -> bool {
     let processes = fs::read_dir("/proc").expect("proc").flatten();
-    let mut folders = processes.map(|dir_entry| dir_entry.path());
+    let mut folders = processes.map(|entry| entry.path());
     folders.any(|folder| {
         let read = |file| fs::read_to_string(folder.join(file)).unwrap_or_default();
         let is_own = read("environ").contains(&format!("{MARK}={test}\0"));

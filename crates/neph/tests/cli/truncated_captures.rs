@@ -30,10 +30,10 @@ fn summary(text: &str) -> Value {
 fn a_packed_capture_that_was_cut_off_is_read_up_to_there_as_a_plain_one_is() {
     let folder = TestFolder::empty();
     let capture_bytes = Capture::slow_server().0;
-    for (kept_count, packets) in [(capture_bytes.len(), 5), (capture_bytes.len() - 1, 4)] {
+    for (kept_bytes, packets) in [(capture_bytes.len(), 5), (capture_bytes.len() - 1, 4)] {
         fs::write(
             folder.path("a.pcap.zst"),
-            unfinished_zstd(&capture_bytes[..kept_count]),
+            unfinished_zstd(&capture_bytes[..kept_bytes]),
         )
         .expect("a file");
         let ran = folder.neph(["read", "a.pcap.zst", "--format", "json"]);
@@ -119,7 +119,7 @@ fn a_broken_compressed_capture_is_reported_in_one_sentence_after_its_readable_pa
 fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
     let folder = TestFolder::empty();
     let capture_bytes = Capture::slow_server().0;
-    for (kept_count, trailing_bytes, ending, reported_ending) in [
+    for (kept_bytes, trailing_bytes, ending, reported_ending) in [
         (capture_bytes.len(), &[0; 512][..], "whole", ""),
         (
             capture_bytes.len(),
@@ -135,7 +135,7 @@ fn bytes_after_gzip_data_are_ignored_and_an_earlier_cut_is_reported() {
         ),
     ] {
         let mut packed = Vec::new();
-        GzEncoder::new(&capture_bytes[..kept_count], Compression::fast())
+        GzEncoder::new(&capture_bytes[..kept_bytes], Compression::fast())
             .read_to_end(&mut packed)
             .expect("packed");
         packed.extend(trailing_bytes);

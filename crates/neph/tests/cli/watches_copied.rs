@@ -40,7 +40,7 @@ fn start_with_capture(
     )
 }
 
-fn method_value(ran: &RunOutput) -> Value {
+fn capture_method_of(ran: &RunOutput) -> Value {
     let stdout = lines(&ran.out);
     lines_of_kind(&stdout, "period").pop().expect("a period")["capture_method"].clone()
 }
@@ -73,7 +73,7 @@ fn bpf_copies_give_the_round_trips_of_the_ring_and_are_used_without_a_queue() {
         let [copied, ring_watch, default_watch] =
             [copied, ring_watch, default_watch].map(Watch::interrupt);
         assert_eq!(
-            [&copied, &ring_watch, &default_watch].map(method_value),
+            [&copied, &ring_watch, &default_watch].map(capture_method_of),
             ["bpf", "ring", "bpf"]
         );
         let ((keys, copied), (expected, ring_watch)) =
@@ -96,7 +96,7 @@ fn bpf_copies_give_the_round_trips_of_the_ring_and_are_used_without_a_queue() {
         ] {
             let default_watch = Watch::of(&folder, "to7", &[requested, &ROUND_TRIPS].concat());
             assert_eq!(
-                method_value(&default_watch.interrupt()),
+                capture_method_of(&default_watch.interrupt()),
                 "ring",
                 "{requested:?}"
             );
@@ -107,7 +107,7 @@ fn bpf_copies_give_the_round_trips_of_the_ring_and_are_used_without_a_queue() {
         let queued = process::command("tc").args(queue).status();
         assert!(queued.expect("the tc program").success());
         let default_watch = Watch::of(&folder, "to7", &ROUND_TRIPS);
-        assert_eq!(method_value(&default_watch.interrupt()), "ring");
+        assert_eq!(capture_method_of(&default_watch.interrupt()), "ring");
     });
 }
 
@@ -154,7 +154,7 @@ fn capture_large_transfer(folder: &TestFolder, server: &Host) -> (Value, bool) {
     let sent = &flow["sent"]["client"];
     let [bytes, packets] =
         ["bytes", "packets"].map(|message| sent[message].as_u64().expect("a count"));
-    (method_value(&ran), bytes / packets > 1_500)
+    (capture_method_of(&ran), bytes / packets > 1_500)
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn standard_output_can_be_the_capture() {
         let output = watch.output();
         assert_eq!(output.status.code(), Some(0));
         // A header, and three records: of the second 256 bytes are kept.
-        let records = [52, 256, 62].map(|kept_count| 16 + kept_count);
+        let records = [52, 256, 62].map(|captured_length| 16 + captured_length);
         assert_eq!(output.stdout.len(), 24 + records.iter().sum::<usize>());
     });
 }

@@ -17,13 +17,13 @@ const BLOCKS: u32 = 2;
 const SCENARIOS: usize = 4;
 const MESSAGES: u64 = 100;
 
-struct Bench {
+struct KillTest {
     folder: PathBuf,
     plan: PathBuf,
     _reflector: Reflector,
 }
 
-impl Bench {
+impl KillTest {
     fn new(number: u64) -> Self {
         let folder =
             std::env::temp_dir().join(format!("neph-kill-{}-{number}", std::process::id()));
@@ -70,7 +70,7 @@ impl Bench {
     }
 }
 
-impl Drop for Bench {
+impl Drop for KillTest {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -85,13 +85,13 @@ fn random(mut seed: u64) -> u64 {
     seed ^ (seed >> 27)
 }
 
-type Set = BTreeMap<String, BTreeSet<(u32, u64)>>;
+type MessageKeys = BTreeMap<String, BTreeSet<(u32, u64)>>;
 
 /// What neph said is safe. A last line that the kill tore is no acknowledgement.
-fn acknowledged(path: &Path) -> Set {
+fn acknowledged(path: &Path) -> MessageKeys {
     let text = fs::read_to_string(path).unwrap_or_default();
     let complete_text = text.rfind('\n').map_or("", |end| &text[..end]);
-    let mut set = Set::new();
+    let mut keys = MessageKeys::new();
     for line in complete_text.lines() {
         let mut lines = line.split(' ');
         let (Some(experiment), Some(flow), Some(seq)) = (lines.next(), lines.next(), lines.next())
@@ -102,32 +102,36 @@ fn acknowledged(path: &Path) -> Set {
             flow.parse().expect("a flow"),
             seq.parse().expect("a number"),
         );
-        let fresh = set
+        let is_new = keys
             .entry(experiment.to_owned())
             .or_default()
             .insert(position);
-        assert!(fresh, "{line} is acknowledged twice");
+        assert!(is_new, "{line} is acknowledged twice");
     }
-    set
+    keys
 }
 
 /// What the store holds, with each message checked to be there once; and complete experiments.
-fn stored(folder: &Path) -> (Set, BTreeMap<(String, u32), u32>) {
+fn stored(folder: &Path) -> (MessageKeys, BTreeMap<(String, u32), u32>) {
     let store = open(&folder.join("store").display().to_string(), Access::Read).expect("a store");
-    let mut set = Set::new();
+    let mut keys = MessageKeys::new();
     let mut complete = BTreeMap::new();
     for campaign in store.campaigns().expect("campaigns") {
         for experiment in store.experiments(campaign.id).expect("experiments") {
             let messages = store.messages(experiment.id).expect("messages");
-            let places = set.entry(experiment.id.to_string()).or_default();
+            let places = keys.entry(experiment.id.to_string()).or_default();
             for message in &messages {
                 assert!(
                     message.seq.0 < MESSAGES,
                     "message {} was never asked for",
                     message.seq
                 );
-                let fresh = places.insert((message.flow.0, message.seq.0));
-                assert!(fresh, "{} of {} is there twice", message.seq, experiment.id);
+                let is_new = places.insert((message.flow.0, message.seq.0));
+                assert!(
+                    is_new,
+                    "{} of {} is there twice",
+                    message.seq, experiment.id
+                );
             }
             if experiment.status == ExperimentStatus::Complete {
                 let main = messages
@@ -140,7 +144,7 @@ fn stored(folder: &Path) -> (Set, BTreeMap<(String, u32), u32>) {
             }
         }
     }
-    (set, complete)
+    (keys, complete)
 }
 
 #[test]
@@ -151,9 +155,9 @@ fn acknowledged_messages_survive_a_kill_at_any_moment() {
         .unwrap_or(KILLS);
     let mut killed_while_running = 0;
     for number in 0..kills {
-        let bench = Bench::new(number);
-        let plan = bench.plan.display().to_string();
-        let mut child = bench.neph(&["run", &plan]);
+        let kill_test = KillTest::new(number);
+        let plan = kill_test.plan.display().to_string();
+        let mut child = kill_test.neph(&["run", &plan]);
         let moment = Duration::from_millis(random(number) % 1_600);
         let has_ended = poll(Duration::from_millis(1), moment, || {
             child.try_wait().expect("told").is_some()
@@ -161,9 +165,13 @@ fn acknowledged_messages_survive_a_kill_at_any_moment() {
         killed_while_running += u32::from(!has_ended);
         child.kill().expect("SIGKILL can be sent");
         child.wait().expect("it ends");
-        let before = acknowledged(&bench.acknowledged_file());
-        let created = bench.folder.join("store").join("catalog.sqlite").exists();
-        let output = bench
+        let before = acknowledged(&kill_test.acknowledged_file());
+        let created = kill_test
+            .folder
+            .join("store")
+            .join("catalog.sqlite")
+            .exists();
+        let output = kill_test
             .neph(&["resume"])
             .wait_with_output()
             .expect("resume ends");
@@ -176,12 +184,12 @@ fn acknowledged_messages_survive_a_kill_at_any_moment() {
             );
             continue;
         }
-        let (set, complete) = stored(&bench.folder);
+        let (keys, complete) = stored(&kill_test.folder);
         for (experiment, places) in &before {
-            let sets = set.get(experiment).unwrap_or_else(|| {
+            let stored_keys = keys.get(experiment).unwrap_or_else(|| {
                 panic!("kill {number} at {moment:?}: experiment {experiment} is gone")
             });
-            let lost: Vec<_> = places.difference(sets).collect();
+            let lost: Vec<_> = places.difference(stored_keys).collect();
             assert!(
                 lost.is_empty(),
                 "kill {number} at {moment:?}: lost {lost:?}"

@@ -34,12 +34,12 @@ impl FinishedRun {
     fn values(&self, part: &str, quantity: &str) -> Vec<f64> {
         let json = self.json(&["list", "last"]);
         let entries = json.as_array().expect("experiments").iter();
-        let matching_entries = entries.filter(|entry| {
+        let quantity_entries = entries.filter(|entry| {
             entry["scenario"]
                 .as_str()
                 .is_some_and(|label| label.contains(part))
         });
-        let values = matching_entries.map(|entry| {
+        let values = quantity_entries.map(|entry| {
             assert_eq!(entry["status"], "complete", "{entry}");
             let experiment = self.json(&["show", entry["id"].as_str().expect("an id")]);
             let rows = experiment["quantities"]

@@ -17,7 +17,7 @@ use neph_sys::clock;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::points::Files;
+use crate::points::CaptureFiles;
 use crate::setup::{TwoSites, is_privileged, measure, neph, run_successfully};
 
 const SECOND: i64 = 1_000_000_000;
@@ -228,8 +228,8 @@ pub(crate) fn shifted(mut capture: Vec<u8>, offset: i64, ppm: i64) -> Vec<u8> {
     let (mut position, mut first) = (24, None);
     while position + 16 <= capture.len() {
         let time = field(&capture, position) * SECOND + field(&capture, position + 4);
-        let since = time - *first.get_or_insert(time);
-        let shifted_time = time + offset + since / 1_000_000 * ppm;
+        let elapsed = time - *first.get_or_insert(time);
+        let shifted_time = time + offset + elapsed / 1_000_000 * ppm;
         for (index, value) in [
             (position, shifted_time / SECOND),
             (position + 4, shifted_time % SECOND),
@@ -258,7 +258,7 @@ fn captures_at_both_ends_show_an_offset_and_drift_in_bounds() {
     drop(reflector);
     let ([first, second], _) = Capture::end_both(captures);
     let forward = shifted(second, 3 * SECOND, 40);
-    let files = Files::of("clock-files", [("here", &first), ("there", &forward)]);
+    let files = CaptureFiles::of("clock-files", [("here", &first), ("there", &forward)]);
     let document = clock_document(&["--captures", &files.paths[0], &files.paths[1]]);
     drop(files);
     let summary = &document["summary"];

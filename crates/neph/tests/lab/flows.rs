@@ -97,40 +97,45 @@ fn is_near_path(nanos: &Value, path: u8) -> bool {
 }
 
 /// Whether it is this change, dated at most `late` nanoseconds after it and [`DATING_TOLERANCE`] before.
-fn is_found(change: &Value, made: &LinkChange, late: i64) -> bool {
+fn is_found(change: &Value, true_change: &LinkChange, late: i64) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
-    change["source_port"] == made.port
-        && (made.at - DATING_TOLERANCE..=made.at + late).contains(&at)
-        && is_near_path(&change["before_ns"], made.paths.0)
-        && is_near_path(&change["after_ns"], made.paths.1)
+    change["source_port"] == true_change.port
+        && (true_change.at - DATING_TOLERANCE..=true_change.at + late).contains(&at)
+        && is_near_path(&change["before_ns"], true_change.paths.0)
+        && is_near_path(&change["after_ns"], true_change.paths.1)
 }
 
 /// How many of those that can be expected were found, dated at most `late` nanoseconds after them.
 fn count_found(changes: &[Value], link_changes: &[&LinkChange], late: i64) -> usize {
-    let is_reported =
-        |made: &&&LinkChange| changes.iter().any(|change| is_found(change, made, late));
+    let is_reported = |true_change: &&&LinkChange| {
+        changes
+            .iter()
+            .any(|change| is_found(change, true_change, late))
+    };
     link_changes.iter().filter(is_reported).count()
 }
 
 /// Whether the link made it at all: this flow was on that path by then, and on the one that is said to
 /// be the one before at some time before. What the machine itself adds may hide a change for longer than
 /// [`DATING_TOLERANCE`], or until the next one: few are, since nearly all must be reported exactly.
-fn was_made_by_the_link(change: &Value, made: &[LinkChange]) -> bool {
+fn was_made_by_the_link(change: &Value, true_changes: &[LinkChange]) -> bool {
     let at = change["at_unix_ns"].as_i64().expect("a moment");
-    let of_flow = made
+    let of_flow = true_changes
         .iter()
-        .filter(|made| change["source_port"] == made.port);
-    let past: Vec<&LinkChange> = of_flow
-        .filter(|made| made.at <= at + DATING_TOLERANCE)
+        .filter(|true_change| change["source_port"] == true_change.port);
+    let earlier_changes: Vec<&LinkChange> = of_flow
+        .filter(|true_change| true_change.at <= at + DATING_TOLERANCE)
         .collect();
-    past.iter()
-        .rposition(|made| is_near_path(&change["after_ns"], made.paths.1))
+    earlier_changes
+        .iter()
+        .rposition(|true_change| is_near_path(&change["after_ns"], true_change.paths.1))
         .is_some_and(|last| {
-            let is_over = past
+            let is_ambiguous = earlier_changes
                 .get(last + 1)
                 .is_some_and(|next| next.at + DATING_TOLERANCE < at);
-            let mut before = past[..=last].iter();
-            !is_over && before.any(|made| is_near_path(&change["before_ns"], made.paths.0))
+            let mut before = earlier_changes[..=last].iter();
+            !is_ambiguous
+                && before.any(|true_change| is_near_path(&change["before_ns"], true_change.paths.0))
         })
 }
 
@@ -197,9 +202,9 @@ fn changes_classes_and_unfairness_match_the_record_of_the_link() {
     let (workspace, document, flows) = measure_without_late_sender();
     let truth = by_port(&flows);
     assert_eq!(truth.len() as u64, FLOWS);
-    let made = changes_made(&truth);
-    assert_changes_match_the_link(&document, &made);
-    assert_stored_messages_give_the_same_changes(&document, workspace.path(), &made);
+    let true_changes = changes_made(&truth);
+    assert_changes_match_the_link(&document, &true_changes);
+    assert_stored_messages_give_the_same_changes(&document, workspace.path(), &true_changes);
     assert_classes_match_the_link(&document["pairs"][0], &truth);
     assert_unfairness_matches_the_link(&document["pairs"][0], &truth);
     assert_eq!(
@@ -210,17 +215,17 @@ fn changes_classes_and_unfairness_match_the_record_of_the_link() {
 }
 
 /// Precision 1; at least 99 of 100 found before the link's next change, 95 of 100 dated exactly.
-fn assert_changes_match_the_link(document: &Value, made: &[LinkChange]) {
+fn assert_changes_match_the_link(document: &Value, true_changes: &[LinkChange]) {
     let changes = document["changes"].as_array().expect("changes");
     let mut forward = 0;
     let mut wrong = Vec::new();
     for change in changes {
-        if !was_made_by_the_link(change, made) {
+        if !was_made_by_the_link(change, true_changes) {
             let port = &change["source_port"];
-            let own_changes: Vec<String> = made
+            let own_changes: Vec<String> = true_changes
                 .iter()
-                .filter(|made| *port == made.port)
-                .map(|made| format!("{} {:?}", made.at, made.paths))
+                .filter(|true_change| *port == true_change.port)
+                .map(|true_change| format!("{} {:?}", true_change.at, true_change.paths))
                 .collect();
             wrong.push(format!("{change}\n the link: {own_changes:?}"));
         }
@@ -235,7 +240,10 @@ fn assert_changes_match_the_link(document: &Value, made: &[LinkChange]) {
     // While everything is late, the direction cannot be detected.
     let total = changes.len() as u64;
     assert!(forward * 100 >= total * 95, "{forward} of {total} there");
-    let link_changes: Vec<&LinkChange> = made.iter().filter(|made| made.is_expected).collect();
+    let link_changes: Vec<&LinkChange> = true_changes
+        .iter()
+        .filter(|true_change| true_change.is_expected)
+        .collect();
     let reported = count_found(changes, &link_changes, MAX_DATING_DELAY);
     let dated = count_found(changes, &link_changes, DATING_TOLERANCE);
     let total = link_changes.len();
@@ -255,16 +263,18 @@ fn assert_changes_match_the_link(document: &Value, made: &[LinkChange]) {
 fn assert_stored_messages_give_the_same_changes(
     document: &Value,
     workspace: &Path,
-    made: &[LinkChange],
+    true_changes: &[LinkChange],
 ) {
     let sorted = |changes: &[Value]| {
         let keys = ["source_port", "before_ns", "after_ns"];
-        let key_values = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
-        let mut entries: Vec<[i64; 3]> = changes.iter().map(key_values).collect();
+        let values_of = |change: &Value| keys.map(|key| change[key].as_i64().expect("a number"));
+        let mut entries: Vec<[i64; 3]> = changes.iter().map(values_of).collect();
         entries.sort_unstable();
         entries
     };
-    let link_changes = made.iter().filter(|made| made.is_expected);
+    let link_changes = true_changes
+        .iter()
+        .filter(|true_change| true_change.is_expected);
     let link_changes: Vec<&LinkChange> = link_changes.collect();
     for detector in ["guard", "rule", "change-points"] {
         let changes = detected(workspace, detector);
@@ -272,13 +282,16 @@ fn assert_stored_messages_give_the_same_changes(
             let live = document["changes"].as_array().expect("changes");
             assert_eq!(sorted(&changes), sorted(live));
         }
-        let hits = count_found(&changes, &link_changes, DATING_TOLERANCE);
+        let found_count = count_found(&changes, &link_changes, DATING_TOLERANCE);
         println!(
-            "{detector}: {} found, {hits} of {}",
+            "{detector}: {} found, {found_count} of {}",
             changes.len(),
             link_changes.len()
         );
-        assert!(hits * 10 >= link_changes.len() * 9, "{detector}: {hits}");
+        assert!(
+            found_count * 10 >= link_changes.len() * 9,
+            "{detector}: {found_count}"
+        );
     }
 }
 

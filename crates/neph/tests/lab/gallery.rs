@@ -97,7 +97,7 @@ fn an_entry_is_right_with_its_cause_and_its_control_without() {
 fn report(workspace: &Path) -> PathBuf {
     let reports = fs::read_dir(workspace.join("reports")).expect("reports");
     let folders: Vec<PathBuf> = reports
-        .map(|dir_entry| dir_entry.expect("a folder").path())
+        .map(|entry| entry.expect("a folder").path())
         .collect();
     let [report] = folders.as_slice() else {
         panic!("{folders:?}")

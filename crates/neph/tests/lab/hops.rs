@@ -11,7 +11,7 @@ use neph_lab::{Identity, Record, Verdict};
 use neph_model::Span;
 
 use crate::clocks::{Capture, shifted};
-use crate::points::{Files, frames, reported_packets};
+use crate::points::{CaptureFiles, frames, reported_packets};
 use crate::setup::{TwoSites, is_privileged, measure};
 
 const SECOND: i64 = 1_000_000_000;
@@ -46,15 +46,15 @@ fn number_identical_packets(mut crossed: Vec<(Identity, Crossing)>) -> Crossings
 type Points<'a> = [(&'a str, &'a [u8]); 2];
 
 /// What `neph hops` reports of each packet, forward and reverse.
-fn crossings_of(points: Points<'_>, more: &[&str]) -> [Crossings; 2] {
+fn reported_crossings(points: Points<'_>, extra_options: &[&str]) -> [Crossings; 2] {
     let identities = points.map(|(_, capture)| -> HashMap<i64, Identity> {
         let frames = frames(capture);
         let passed = frames.iter().map(|frame| (frame.at, frame.identity()));
         passed.collect()
     });
-    let files = Files::of("hops-files", points);
+    let files = CaptureFiles::of("hops-files", points);
     let mut crossed = [Vec::new(), Vec::new()];
-    for line in reported_packets(files.paths.each_ref().map(String::as_str), more) {
+    for line in reported_packets(files.paths.each_ref().map(String::as_str), extra_options) {
         let direction = usize::from(line["direction"] == "reverse");
         let segment = &line["segments"][0];
         let at = line["timestamps_unix_ns"][direction].as_i64();
@@ -142,9 +142,9 @@ fn delays_and_losses_of_all_packets_match_the_record_of_the_links() {
     }
     drop(reflector);
     let ([first, second], until) = Capture::end_both(captures);
-    let moved = shifted(second.clone(), 3 * SECOND, 40);
-    let one_clock = crossings_of([("a", &first), ("b", &second)], &["--clock", "same"]);
-    let fitted = crossings_of([("a", &first), ("c", &moved)], &[]);
+    let shifted_capture = shifted(second.clone(), 3 * SECOND, 40);
+    let one_clock = reported_crossings([("a", &first), ("b", &second)], &["--clock", "same"]);
+    let fitted = reported_crossings([("a", &first), ("c", &shifted_capture)], &[]);
     let record = recorded(lab);
     for (direction, name) in ["forward", "reverse"].iter().enumerate() {
         let both_runs = [&one_clock[direction], &fitted[direction]];

@@ -15,7 +15,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::clocks::shifted;
-use crate::points::{Files, Frame, frames, record_captures, reported_packets};
+use crate::points::{CaptureFiles, Frame, frames, record_captures, reported_packets};
 use crate::setup::{TwoSites, is_privileged};
 
 const SECOND: i64 = 1_000_000_000;
@@ -120,7 +120,7 @@ type DataEnd = (u8, u32);
 fn passages_by_end(frames: &[Frame]) -> HashMap<DataEnd, (i64, u32)> {
     let (mut passages, mut repeated) = (HashMap::new(), HashSet::new());
     for frame in frames {
-        let Some((begin, end)) = frame.numbers() else {
+        let Some((begin, end)) = frame.tcp_byte_range() else {
             continue;
         };
         let key = (frame.ip[14], end);
@@ -165,14 +165,14 @@ fn large_packets_of_both_ends_take_as_long_as_their_last_byte_within_the_bound()
     let [near_end, far_end] = record_captures(&interfaces, || hosts.transfer());
     drop(hosts);
     drop(lab);
-    let moved = shifted(far_end.clone(), 3 * SECOND, 40);
-    let files = Files::of("hops-offload", [("a", &near_end), ("b", &moved)]);
+    let shifted_capture = shifted(far_end.clone(), 3 * SECOND, 40);
+    let files = CaptureFiles::of("hops-offload", [("a", &near_end), ("b", &shifted_capture)]);
     let packets = joined_packets(files.paths.each_ref().map(String::as_str));
     drop(files);
-    let original_times: HashMap<i64, i64> = frames(&moved)
+    let original_times: HashMap<i64, i64> = frames(&shifted_capture)
         .iter()
         .zip(frames(&far_end))
-        .map(|(moved, frame)| (moved.at, frame.at))
+        .map(|(shifted_capture, frame)| (shifted_capture.at, frame.at))
         .collect();
     let (near_end, far_end) = (
         passages_by_end(&frames(&near_end)),

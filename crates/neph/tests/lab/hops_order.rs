@@ -7,7 +7,7 @@ use neph_model::Span;
 use serde_json::Value;
 
 use crate::clocks::shifted;
-use crate::points::{Files, Frame, frames, record_captures};
+use crate::points::{CaptureFiles, Frame, frames, record_captures};
 use crate::setup::{TwoSites, is_privileged, measure, neph, run_successfully};
 
 const SECOND: i64 = 1_000_000_000;
@@ -53,8 +53,8 @@ fn the_reordered_count_equals_the_out_of_order_arrivals() {
     });
     drop(reflector);
     drop(lab);
-    let moved = shifted(far_end.clone(), 3 * SECOND, 40);
-    let files = Files::of("hops-order", [("a", &near_end), ("b", &moved)]);
+    let shifted_capture = shifted(far_end.clone(), 3 * SECOND, 40);
+    let files = CaptureFiles::of("hops-order", [("a", &near_end), ("b", &shifted_capture)]);
     let [a, b] = &files.paths;
     let output = run_successfully(neph(
         Path::new("/nowhere"),

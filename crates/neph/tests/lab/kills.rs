@@ -75,9 +75,9 @@ impl KilledLab {
     }
 
     /// Everything of the lab that can be found on this machine.
-    fn remains(&self) -> BTreeSet<String> {
+    fn leftovers(&self) -> BTreeSet<String> {
         let prefix = format!("neph-{}-", self.lab);
-        let mut remains = BTreeSet::new();
+        let mut leftovers = BTreeSet::new();
         let folders = [
             "/run/netns",
             "/sys/fs/cgroup",
@@ -87,11 +87,11 @@ impl KilledLab {
         for folder in folders {
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let path = entry.path().display().to_string();
-                remains.extend(path.contains(&prefix).then_some(path));
+                leftovers.extend(path.contains(&prefix).then_some(path));
             }
         }
         let lab_folder = Path::new("/run/neph").join(&self.lab);
-        remains.extend(
+        leftovers.extend(
             lab_folder
                 .exists()
                 .then(|| lab_folder.display().to_string()),
@@ -100,10 +100,10 @@ impl KilledLab {
             let name = entry.file_name().to_string_lossy().into_owned();
             // The names that this topology gives to interfaces.
             let is_ours = name.starts_with("s1-") || name.starts_with("w0");
-            remains.extend(is_ours.then_some(name));
+            leftovers.extend(is_ours.then_some(name));
         }
-        remains.extend(self.processes().into_iter().map(|(_, line)| line));
-        remains
+        leftovers.extend(self.processes().into_iter().map(|(_, line)| line));
+        leftovers
     }
 
     /// Those that carry the mark, with their command lines.
@@ -170,9 +170,9 @@ impl StepDurations {
     /// Of one lab that nobody kills.
     fn measured(killed_lab: &KilledLab) -> Self {
         let duration_of = |child: Child| {
-            let (begun, mut child) = (Stopwatch::start(), child);
+            let (stopwatch, mut child) = (Stopwatch::start(), child);
             assert!(child.wait().expect("it ends").success());
-            begun.elapsed()
+            stopwatch.elapsed()
         };
         Self {
             up: duration_of(killed_lab.up(&["--detach"])),
@@ -236,29 +236,35 @@ fn one_down_leaves_nothing_of_a_lab_that_was_killed_at_any_moment() {
     let kills = requested.and_then(|n| n.parse().ok()).unwrap_or(KILLS);
     let groups = groups();
     let durations = StepDurations::measured(&KilledLab::new(kills, groups));
-    let mut hits = [0; 4];
+    let mut kill_counts = [0; 4];
     for number in 0..kills {
         let killed_lab = KilledLab::new(number, groups);
         let kind = usize::try_from(number % 4).expect("four kinds");
-        hits[kind] += u32::from(kill_during_step(&killed_lab, &durations, number));
+        kill_counts[kind] += u32::from(kill_during_step(&killed_lab, &durations, number));
         // A keeper whose starter was killed goes on by itself: wait until its journal is there.
         let is_kept = wait_until(Duration::from_secs(30), || {
             killed_lab.processes().is_empty() || killed_lab.keeper().is_some()
         });
-        assert!(is_kept, "kill {number}: {:?}", killed_lab.remains());
+        assert!(is_kept, "kill {number}: {:?}", killed_lab.leftovers());
         let down = killed_lab
             .neph(&["down", &killed_lab.lab])
             .wait()
             .expect("it ends");
         let is_down = !Path::new("/run/neph").join(&killed_lab.lab).exists();
-        assert!(is_down, "kill {number}: {down}: {:?}", killed_lab.remains());
+        assert!(
+            is_down,
+            "kill {number}: {down}: {:?}",
+            killed_lab.leftovers()
+        );
         // A keeper whose lab was taken down by a killed down notices within 50 ms.
-        wait_until(Duration::from_secs(20), || killed_lab.remains().is_empty());
-        assert_eq!(killed_lab.remains(), BTreeSet::new(), "kill {number}");
+        wait_until(Duration::from_secs(20), || {
+            killed_lab.leftovers().is_empty()
+        });
+        assert_eq!(killed_lab.leftovers(), BTreeSet::new(), "kill {number}");
     }
-    println!("{kills} kills; of up, up --detach, run, down met while they ran: {hits:?}");
+    println!("{kills} kills; of up, up --detach, run, down met while they ran: {kill_counts:?}");
     assert!(
-        hits.iter().all(|times| *times > 0),
-        "each was met: {hits:?}"
+        kill_counts.iter().all(|times| *times > 0),
+        "each was met: {kill_counts:?}"
     );
 }

@@ -46,7 +46,7 @@ impl Frame {
     }
 
     /// Where the bytes of TCP that it carries begin and end; `None` of what carries none.
-    pub(crate) fn numbers(&self) -> Option<(u32, u32)> {
+    pub(crate) fn tcp_byte_range(&self) -> Option<(u32, u32)> {
         let total = u32::from(u16::from_be_bytes([self.ip[2], self.ip[3]]));
         let begin = u32::from_be_bytes(self.ip[24..28].try_into().expect("four bytes"));
         let length = total - 20 - u32::from(self.ip[32] >> 4) * 4;
@@ -63,25 +63,25 @@ pub(crate) fn frames(capture: &[u8]) -> Vec<Frame> {
     let (mut frames, mut at) = (Vec::new(), 24);
     while at + 16 <= capture.len() {
         let stamp = i64::from(field(at)) * SECOND + i64::from(field(at + 4));
-        let kept_count = usize::try_from(field(at + 8)).expect("a length");
-        let frame = &capture[at + 16..at + 16 + kept_count];
+        let captured_length = usize::try_from(field(at + 8)).expect("a length");
+        let frame = &capture[at + 16..at + 16 + captured_length];
         if frame[12..14] == [8, 0] {
             let ip = frame[ETHERNET..].to_vec();
             frames.push(Frame { at: stamp, ip });
         }
-        at += 16 + kept_count;
+        at += 16 + captured_length;
     }
     frames
 }
 
 /// Captures as files, in a folder that goes away with this.
 #[derive(Debug)]
-pub(crate) struct Files<const N: usize> {
+pub(crate) struct CaptureFiles<const N: usize> {
     folder: PathBuf,
     pub(crate) paths: [String; N],
 }
 
-impl<const N: usize> Files<N> {
+impl<const N: usize> CaptureFiles<N> {
     /// Each under its name; `test` tells the folder from others.
     pub(crate) fn of(test: &str, captures: [(&str, &[u8]); N]) -> Self {
         let folder = std::env::temp_dir().join(format!("neph-{test}-{}", std::process::id()));
@@ -95,7 +95,7 @@ impl<const N: usize> Files<N> {
     }
 }
 
-impl<const N: usize> Drop for Files<N> {
+impl<const N: usize> Drop for CaptureFiles<N> {
     fn drop(&mut self) {
         let removed = fs::remove_dir_all(&self.folder);
         if !std::thread::panicking() {
@@ -106,7 +106,7 @@ impl<const N: usize> Drop for Files<N> {
 
 /// What `neph hops` reports of each packet that passed two points.
 pub(crate) fn reported_packets(files: [&str; 2], options: &[&str]) -> Vec<Value> {
-    let fixed = [
+    let base_arguments = [
         "hops",
         files[0],
         files[1],
@@ -114,7 +114,7 @@ pub(crate) fn reported_packets(files: [&str; 2], options: &[&str]) -> Vec<Value>
         "ndjson",
         "--packets",
     ];
-    let arguments: Vec<&str> = fixed.iter().chain(options).copied().collect();
+    let arguments: Vec<&str> = base_arguments.iter().chain(options).copied().collect();
     let output = run_successfully(neph(Path::new("/nowhere"), &arguments));
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines();
@@ -152,13 +152,13 @@ pub(crate) fn record_captures(interfaces: &[String; 2], traffic: impl FnOnce()) 
     let pid = child.id().to_string();
     let sent = process::command("kill").args(["-INT", &pid]).status();
     assert!(sent.expect("kill runs").success());
-    let rest: Vec<String> = printed.lines().map_while(Result::ok).collect();
+    let messages: Vec<String> = printed.lines().map_while(Result::ok).collect();
     let status = child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130), "{rest:?}");
+    assert_eq!(status.code(), Some(130), "{messages:?}");
     for point in ["near", "far"] {
         let has_path =
             |line: &String| line.contains(&format!("{point}: ")) && line.ends_with(" 0 lost");
-        assert!(rest.iter().any(has_path), "{rest:?}");
+        assert!(messages.iter().any(has_path), "{messages:?}");
     }
     let captures = ["near", "far"].map(|point| {
         let file = folder.join(format!("{point}.pcap"));

@@ -57,10 +57,20 @@ impl Diamond {
         command
     }
 
-    fn flows(&self, workspace: &Path, (target, name): (&str, &str), more: &[&str]) -> Command {
+    fn flows(
+        &self,
+        workspace: &Path,
+        (target, name): (&str, &str),
+        extra_options: &[&str],
+    ) -> Command {
         let flows = FLOWS.to_string();
         let fixed = ["flows", target, "-n", &flows, "-i", "100ms", "--save", name];
-        let arguments = [&fixed[..], &["--timeout", "300ms", "--trace"], more].concat();
+        let arguments = [
+            &fixed[..],
+            &["--timeout", "300ms", "--trace"],
+            extra_options,
+        ]
+        .concat();
         self.neph(workspace, &arguments)
     }
 
@@ -141,21 +151,21 @@ fn count_confirmed_changes(workspace: &Path, at_most: usize) -> usize {
     let args = [&args[..], &["--format", "jsonl", "--output", "-"]].concat();
     let rows = run_successfully(neph(workspace, &args)).stdout;
     let rows = String::from_utf8_lossy(&rows);
-    let mut others = 0;
+    let mut confirmed_count = 0;
     for line in rows.lines() {
         let row: Value = serde_json::from_str(line).expect("JSON");
         if let Some(verdict) = row["other_routers"].as_bool() {
             let is_another = row["path_before"] != row["path_after"];
             assert!(is_another || !verdict, "{row}");
-            others += usize::from(verdict);
+            confirmed_count += usize::from(verdict);
         }
     }
     // A change that was withdrawn after its trace is no change any more.
     assert!(
-        (1..=at_most).contains(&others),
-        "{others} of {at_most}: {rows}"
+        (1..=at_most).contains(&confirmed_count),
+        "{confirmed_count} of {at_most}: {rows}"
     );
-    others
+    confirmed_count
 }
 
 fn report_table(workspace: &Path, name: &str) -> String {
@@ -209,9 +219,9 @@ fn routes_of_flows_survive_a_kill_with_the_changes_that_they_confirm() {
     let paths = shown["paths"].as_array().expect("paths");
     let is_timed = |path: &Value| path["best_ns"].is_i64() && path["median_ns"].is_i64();
     assert!(paths.iter().all(is_timed), "{paths:?}");
-    let others = count_confirmed_changes(workspace, count_confirmed(&after));
+    let confirmed_count = count_confirmed_changes(workspace, count_confirmed(&after));
     let rows = report_table(workspace, "flow-traced");
-    let confirmed = others.to_string();
+    let confirmed = confirmed_count.to_string();
     assert_eq!(cell(&rows, "other_routers"), Some(&*confirmed), "{rows}");
     diamond.down();
 }
@@ -226,8 +236,8 @@ fn the_stored_fingerprint_equals_that_of_neph_trace_for_the_flow() {
     let diamond = Diamond::up("keephash", "");
     for (scheme, name) in [("udp", "night"), ("syn", "day")] {
         let target = format!("{scheme}://10.87.0.2:{PORT}");
-        let more = ["-w", "8s", "--first-port", "41000"];
-        run_successfully(diamond.flows(workspace, (&target, name), &more));
+        let extra_options = ["-w", "8s", "--first-port", "41000"];
+        run_successfully(diamond.flows(workspace, (&target, name), &extra_options));
         let (_, routes) = stored_routes(workspace, name).expect("kept");
         assert!(routes.len() > 6, "{routes:?}");
         let addresses_by_port = traced_addresses(&diamond, workspace, &target);

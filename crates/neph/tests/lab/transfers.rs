@@ -70,8 +70,8 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
     let (document, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
     let pair = &document["pairs"][0];
-    let moved = pair["transfers_moved"].as_u64().expect("a number");
-    assert!((60..300).contains(&moved), "{pair}");
+    let moved_transfers = pair["transfers_moved"].as_u64().expect("a number");
+    assert!((60..300).contains(&moved_transfers), "{pair}");
     for (index, lowest) in [(0, 40_000_000), (1, 47_200_000)] {
         let class = &pair["transfers"][index];
         let median = class["median_ns"].as_i64().expect("a median");

@@ -9,7 +9,7 @@ use semver::{Version, VersionReq};
 use crate::crates::{Locked, locked, root, toml};
 
 /// An older snapshot is worth a warning, not a failure: a commit does not become wrong by itself.
-const OLD_DAYS: i64 = 120;
+const MAX_AGE_DAYS: i64 = 120;
 
 /// A row of the snapshot.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ struct Advisory {
     name: String,
     kind: String,
     /// Versions without the fault: those that were mended, and those that never had it.
-    safe: Vec<VersionReq>,
+    unaffected: Vec<VersionReq>,
     title: String,
 }
 
@@ -33,16 +33,16 @@ fn advisories(text: &str) -> Vec<Advisory> {
         let [id, name, kind, patched, unaffected, _, title] = cells[..] else {
             panic!("seven columns: {row}")
         };
-        let safe = [patched, unaffected]
+        let unaffected = [patched, unaffected]
             .into_iter()
             .flat_map(|text| text.split("; "));
-        let safe = safe.filter(|safe| !safe.is_empty());
+        let unaffected = unaffected.filter(|unaffected| !unaffected.is_empty());
         Advisory {
             id: id.to_owned(),
             name: name.to_owned(),
             kind: kind.to_owned(),
-            safe: safe
-                .map(|safe| VersionReq::parse(safe).expect(row))
+            unaffected: unaffected
+                .map(|unaffected| VersionReq::parse(unaffected).expect(row))
                 .collect(),
             title: title.to_owned(),
         }
@@ -51,20 +51,23 @@ fn advisories(text: &str) -> Vec<Advisory> {
 }
 
 /// What is known against these crates, a sentence each.
-fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<String> {
-    let concerns = |advisory: &&Advisory, package: &Locked| {
+fn open_advisories(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<String> {
+    let affects = |advisory: &&Advisory, package: &Locked| {
         let version = Version::parse(&package.version).expect("Cargo wrote it");
         advisory.name == package.name
             && advisory.kind != "notice"
             && !accepted.contains(&advisory.id.as_str())
-            && !advisory.safe.iter().any(|safe| safe.matches(&version))
+            && !advisory
+                .unaffected
+                .iter()
+                .any(|unaffected| unaffected.matches(&version))
     };
-    let mut concerning = Vec::new();
+    let mut affecting = Vec::new();
     for package in crates {
         let matching = advisories
             .iter()
-            .filter(|advisory| concerns(advisory, package));
-        concerning.extend(matching.map(|advisory| {
+            .filter(|advisory| affects(advisory, package));
+        affecting.extend(matching.map(|advisory| {
             let Advisory {
                 id, kind, title, ..
             } = advisory;
@@ -74,7 +77,7 @@ fn known(crates: &[Locked], advisories: &[Advisory], accepted: &[&str]) -> Vec<S
             )
         }));
     }
-    concerning
+    affecting
 }
 
 #[test]
@@ -89,8 +92,8 @@ fn no_crate_has_an_advisory_that_is_not_accepted() {
         .filter_map(|entry| entry["id"].as_str())
         .collect();
     for lock in ["Cargo.lock", "fuzz/Cargo.lock"] {
-        let concerning = known(&locked(lock), &advisories, &accepted);
-        assert!(concerning.is_empty(), "{lock}: {}", concerning.join("\n"));
+        let affecting = open_advisories(&locked(lock), &advisories, &accepted);
+        assert!(affecting.is_empty(), "{lock}: {}", affecting.join("\n"));
     }
     warn_if_old(&text);
 }
@@ -104,7 +107,7 @@ fn warn_if_old(text: &str) {
         .expect("in range")
         .timestamp();
     let days = (clock::wall().0 / 1_000_000_000 - taken.as_second()) / 86_400;
-    if days > OLD_DAYS {
+    if days > MAX_AGE_DAYS {
         println!("WARNING: the snapshot of advisories is {days} days old: run tools/advisories");
     }
 }
@@ -119,12 +122,13 @@ fn a_crate_with_a_fault_is_found_and_a_mended_one_is_not() {
         uses: Vec::new(),
     };
     let advisories = advisories(&snapshot());
-    let known = |version| known(&[of_version(version)], &advisories, &["RUSTSEC-2025-0010"]);
-    let concerning = known("0.17.11");
-    assert_eq!(concerning.len(), 1, "{concerning:?}");
+    let open_advisories =
+        |version| open_advisories(&[of_version(version)], &advisories, &["RUSTSEC-2025-0010"]);
+    let affecting = open_advisories("0.17.11");
+    assert_eq!(affecting.len(), 1, "{affecting:?}");
     assert!(
-        concerning[0].starts_with("RUSTSEC-2025-0009 (vulnerability): ring 0.17.11"),
-        "{concerning:?}"
+        affecting[0].starts_with("RUSTSEC-2025-0009 (vulnerability): ring 0.17.11"),
+        "{affecting:?}"
     );
-    assert_eq!(known("0.17.12"), Vec::<String>::new());
+    assert_eq!(open_advisories("0.17.12"), Vec::<String>::new());
 }

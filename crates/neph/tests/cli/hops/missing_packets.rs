@@ -84,15 +84,15 @@ fn packets_not_seen_at_the_next_point_are_counted_by_reason() {
     let truths = simulated.truths.iter();
     let mut passed: Vec<i64> = truths.filter_map(|truth| truth.passed_at[2]).collect();
     passed.sort_unstable();
-    let kept_count = passed.len() / 2;
-    let end = (0..kept_count).fold(HEADER, |at, _| next_record(&capture, at));
+    let kept_packets = passed.len() / 2;
+    let end = (0..kept_packets).fold(HEADER, |at, _| next_record(&capture, at));
     fs::write(&file, &capture[..end]).expect("a file");
     let ran = run(&files, &["--format", "ndjson", "--clock", "same"]);
     assert_eq!(ran.status, 0, "{}", ran.err);
     let lines = lines(&ran);
     let loss_unknown = &lines.last().expect("a summary")["loss_unknown"];
     let forward = || simulated.truths.iter().filter(|truth| !truth.is_reverse);
-    let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_count - 1]);
+    let is_later = |at: Option<i64>| at.is_some_and(|at| at > passed[kept_packets - 1]);
     let later = forward().filter(|truth| is_later(truth.passed_at[2]));
     let later = later.count();
     assert!(later > 100, "{later}");

@@ -52,13 +52,13 @@ impl Deviation {
     /// What is reported about a packet's delays.
     fn add_packet(&mut self, line: &Value, truth: &Truth) {
         let segments = line["segments"].as_array().expect("segments");
-        for (segment, segment_value) in segments.iter().enumerate() {
+        for (segment, delay) in segments.iter().enumerate() {
             let Some((a, b)) = truth.passed_at[segment].zip(truth.passed_at[segment + 1]) else {
-                assert!(segment_value.is_null(), "{line}");
+                assert!(delay.is_null(), "{line}");
                 continue;
             };
-            let error = segment_value["ns"].as_i64().expect("a delay") - (b - a).abs();
-            let bound = segment_value["bound_ns"].as_i64().expect("a bound");
+            let error = delay["ns"].as_i64().expect("a delay") - (b - a).abs();
+            let bound = delay["bound_ns"].as_i64().expect("a bound");
             assert!(
                 error.abs() <= bound,
                 "segment {segment}: {error}, {bound} at most: {line}"

@@ -25,15 +25,15 @@ fn packets_are_lost_at_the_end_only_if_the_capture_continues() {
         .filter_map(|truth| truth.passed_at[1])
         .collect();
     passed.sort_unstable();
-    let kept_count = passed.len() / 2;
+    let kept_packets = passed.len() / 2;
     let requests = simulated.truths.iter().filter(|truth| !truth.is_reverse);
-    let later = requests.filter(|truth| truth.passed_at[1] > Some(passed[kept_count - 1]));
+    let later = requests.filter(|truth| truth.passed_at[1] > Some(passed[kept_packets - 1]));
     let later = later.count() as u64;
     assert!(later > 100, "{later}");
     // Nothing passes any more.
     let file = folder.path("p1.pcap");
     let capture = fs::read(&file).expect("a capture");
-    let end = (0..kept_count).fold(HEADER, |at, _| next_record(&capture, at));
+    let end = (0..kept_packets).fold(HEADER, |at, _| next_record(&capture, at));
     let short = &capture[..end];
     for (written, lost) in [
         (short.to_vec(), 0),

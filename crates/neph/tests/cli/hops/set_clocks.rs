@@ -166,7 +166,7 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
         .split_once('=')
         .map_or(&*files[0], |(_, file)| file);
     let full_bytes = std::fs::read(first_file).expect("a capture");
-    let place_of_half = {
+    let middle = {
         let (mut at, mut records) = (24, Vec::new());
         while at < full_bytes.len() {
             records.push(at);
@@ -175,7 +175,7 @@ fn captures_one_behind_the_other_are_no_clock_that_was_set() {
         }
         records[records.len() / 2]
     };
-    let (first, later) = full_bytes.split_at(place_of_half);
+    let (first, later) = full_bytes.split_at(middle);
     let turned = [&first[..24], later, &first[24..]].concat();
     std::fs::write(first_file, turned).expect("a file");
     let ran = run(&files, &["--format", "ndjson"]);

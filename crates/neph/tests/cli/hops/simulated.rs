@@ -256,11 +256,11 @@ impl Simulation {
             for (at, bytes) in capture {
                 let at = clock(point, *at);
                 let length = i64::try_from(bytes.len()).expect("short");
-                let kept_count = length.min(160);
-                for field in [at / SECOND, at % SECOND, kept_count, length] {
+                let captured_length = length.min(160);
+                for field in [at / SECOND, at % SECOND, captured_length, length] {
                     file.extend(u32::try_from(field).expect("32 bits").to_le_bytes());
                 }
-                file.extend(&bytes[..usize::try_from(kept_count).expect("short")]);
+                file.extend(&bytes[..usize::try_from(captured_length).expect("short")]);
             }
             let name = format!("p{point}");
             let path = folder.path(&format!("{name}.pcap"));

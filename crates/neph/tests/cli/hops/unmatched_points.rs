@@ -91,8 +91,8 @@ fn the_path_order_of_misordered_points_is_reported() {
         let order_of = |order: &[usize]| {
             let files: Vec<String> = order.iter().map(|point| files[*point].clone()).collect();
             let ran = run(&files, &[clock, &["--format", "ndjson"]].concat());
-            let order_value = ran.err.split_once("pass these points in the order ");
-            let order = order_value.and_then(|(_, order)| order.split_once(", or in reverse"));
+            let suggestion = ran.err.split_once("pass these points in the order ");
+            let order = suggestion.and_then(|(_, order)| order.split_once(", or in reverse"));
             order.map(|(order, _)| order.to_owned())
         };
         assert_eq!(order_of(&[0, 1, 2, 3]), None);
