@@ -13,8 +13,8 @@ use neph_sys::deadline::{Stopwatch, wait_until};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{chain, name, pair, shipped, turn, up};
-use crate::undisturbed::undisturbed;
+use crate::support::{chain, lab_lock, lab_name, parse_shipped, two_sites, up};
+use crate::undisturbed::measure_undisturbed;
 
 /// Microseconds at the median and the 99th percentile (nearest rank).
 fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
@@ -26,16 +26,16 @@ fn quantiles(mut nanos: Vec<i64>) -> (f64, f64) {
 }
 
 /// What a link was measured to do one way, and what its record has of it.
-struct Compared {
+struct ComparedDirection {
     check: LinkCheck,
     /// The median of what it kept packets for, microseconds.
     recorded: f64,
     /// How late packets left at the median and the 99th percentile, microseconds.
-    late: (f64, f64),
+    lateness: (f64, f64),
 }
 
 /// Links with these delays, measured and recorded at once.
-fn compared(requested: &[&str]) -> Vec<Compared> {
+fn compare_with_record(requested: &[&str]) -> Vec<ComparedDirection> {
     let folder = tempfile::tempdir().expect("a folder");
     let features: Vec<String> = requested
         .iter()
@@ -48,7 +48,7 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
     });
     let options = UpOptions {
         truth,
-        ..UpOptions::with_name(name('k'))
+        ..UpOptions::with_name(lab_name('k'))
     };
     let lab = Lab::up(&chain(&features), &options).expect("up");
     let mut checks = verify(&lab).expect("verify").into_iter();
@@ -57,7 +57,7 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
     for number in 0..requested.len() {
         let path = folder.path().join(format!("path{number}.truth"));
         let mut errors = Vec::new();
-        let mut own_delays: [Vec<i64>; 2] = Default::default();
+        let mut recorded_delays: [Vec<i64>; 2] = Default::default();
         for record in TruthFile::open(&path).expect("open") {
             if let Record::Packet {
                 passage,
@@ -69,17 +69,17 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
             {
                 assert_eq!(verdict, Verdict::Delivered);
                 errors.push(left - due);
-                own_delays[usize::from(passage.direction)].push(left - passage.arrival);
+                recorded_delays[usize::from(passage.direction)].push(left - passage.arrival);
             }
         }
-        let late = quantiles(errors);
-        compared_links.extend(checks.by_ref().zip(own_delays).map(|(check, own_delays)| {
-            Compared {
+        let lateness = quantiles(errors);
+        compared_links.extend(checks.by_ref().zip(recorded_delays).map(
+            |(check, recorded_delays)| ComparedDirection {
                 check,
-                recorded: quantiles(own_delays).0,
-                late,
-            }
-        }));
+                recorded: quantiles(recorded_delays).0,
+                lateness,
+            },
+        ));
     }
     compared_links
 }
@@ -87,36 +87,36 @@ fn compared(requested: &[&str]) -> Vec<Compared> {
 #[test]
 fn delays_match_the_configuration_and_the_truth_record() {
     let test = "delays_match_the_configuration_and_the_truth_record";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let requested = ["0.1ms", "1ms", "5ms", "20ms", "100ms"];
-    let compared_links = undisturbed(|| compared(&requested));
+    let compared_links = measure_undisturbed(|| compare_with_record(&requested));
     assert_eq!(compared_links.len(), 2 * requested.len());
-    for Compared {
+    for ComparedDirection {
         check,
         recorded,
-        late,
+        lateness,
     } in compared_links
     {
         assert!(check.loss.sent >= 500, "{check:?}");
-        let (expected, is) = (check.delay.expected, check.delay.measured.expect("it came"));
-        let error = (is.median - expected.median).nanos();
-        let p99 = (is.p99 - expected.p99).nanos();
+        let (expected, measured) = (check.delay.expected, check.delay.measured.expect("it came"));
+        let error = (measured.median - expected.median).nanos();
+        let p99 = (measured.p99 - expected.p99).nanos();
         #[expect(clippy::cast_precision_loss, reason = "microseconds")]
-        let apart = is.median.nanos() as f64 / 1e3 - recorded;
+        let difference = measured.median.nanos() as f64 / 1e3 - recorded;
         println!(
             "{} -> {} {}: error median {:.1} p99 {:.1} us; left late {:.1}/{:.1} us; \
-             measured - recorded {apart:.1} us",
+             measured - recorded {difference:.1} us",
             check.from,
             check.to,
             expected.median,
             quantiles(vec![error]).0,
             quantiles(vec![p99]).0,
-            late.0,
-            late.1
+            lateness.0,
+            lateness.1
         );
         assert!(check.is_ok(), "{check:?}");
         assert!(
-            apart.abs() < 20.0,
+            difference.abs() < 20.0,
             "the record says {recorded} us: {check:?}"
         );
     }
@@ -124,7 +124,7 @@ fn delays_match_the_configuration_and_the_truth_record() {
 
 #[test]
 fn rate_and_queue_match_the_configuration() {
-    let Some(_turn) = turn("rate_and_queue_match_the_configuration") else {
+    let Some(_lock) = lab_lock("rate_and_queue_match_the_configuration") else {
         return;
     };
     let features = [
@@ -132,8 +132,8 @@ fn rate_and_queue_match_the_configuration() {
          b_to_a = { rate = \"3Mbit/s\", queue = \"64KiB\" }",
         "delay = \"5ms\"\nrate = \"200Mbit/s\"\nqueue = \"1MiB\"",
     ];
-    let lab = up(&chain(&features), &name('l'));
-    for check in undisturbed(|| verify(&lab).expect("verify")) {
+    let lab = up(&chain(&features), &lab_name('l'));
+    for check in measure_undisturbed(|| verify(&lab).expect("verify")) {
         println!(
             "{} -> {}: {:?} {:?}",
             check.from, check.to, check.rate, check.queue
@@ -148,13 +148,13 @@ fn rate_and_queue_match_the_configuration() {
 
 #[test]
 fn loss_and_jitter_match_the_configuration_per_direction() {
-    let Some(_turn) = turn("loss_and_jitter_match_the_configuration_per_direction") else {
+    let Some(_lock) = lab_lock("loss_and_jitter_match_the_configuration_per_direction") else {
         return;
     };
     let features = "delay = \"5ms\"\na_to_b = { loss = \"5%\" }\n\
                     b_to_a = { loss = \"0.5%\", jitter = \"normal 200us\" }";
-    let lab = up(&pair(features), &name('m'));
-    for check in undisturbed(|| verify_link(&lab, 0).expect("verify")) {
+    let lab = up(&two_sites(features), &lab_name('m'));
+    for check in measure_undisturbed(|| verify_link(&lab, 0).expect("verify")) {
         println!("{} -> {}: {:?}", check.from, check.to, check.loss);
         assert!(check.loss.sent > 1_500 && check.is_ok(), "{check:?}");
     }
@@ -163,14 +163,14 @@ fn loss_and_jitter_match_the_configuration_per_direction() {
 
 #[test]
 fn a_link_that_breaks_its_word_is_found_out() {
-    let Some(_turn) = turn("a_link_that_breaks_its_word_is_found_out") else {
+    let Some(_lock) = lab_lock("a_link_that_breaks_its_word_is_found_out") else {
         return;
     };
     let features = "rate = \"10Mbit/s\"\nqueue = \"64KiB\"\ndelay = \"3ms\"";
-    let lab = up(&pair(features), &name('n'));
+    let lab = up(&two_sites(features), &lab_name('n'));
     // The same links, held against another topology: every judgement must turn.
     let other = "rate = \"11Mbit/s\"\nqueue = \"80KiB\"\ndelay = \"3.2ms\"";
-    let checks = neph_lab::verify_against(&lab, &pair(other).links[0], 0).expect("verify");
+    let checks = neph_lab::verify_against(&lab, &two_sites(other).links[0], 0).expect("verify");
     for check in checks {
         assert!(!check.delay.is_ok, "{check:?}");
         assert!(check.rate.is_some_and(|rate| !rate.is_ok), "{check:?}");
@@ -182,11 +182,11 @@ fn a_link_that_breaks_its_word_is_found_out() {
 
 #[test]
 fn an_overloaded_link_counts_every_packet_it_loses() {
-    let Some(_turn) = turn("an_overloaded_link_counts_every_packet_it_loses") else {
+    let Some(_lock) = lab_lock("an_overloaded_link_counts_every_packet_it_loses") else {
         return;
     };
     // In two seconds more packets come than an engine keeps, which is 65,536.
-    let lab = up(&pair("delay = \"2s\""), &name('p'));
+    let lab = up(&two_sites("delay = \"2s\""), &lab_name('p'));
     let load = load(&lab, (100, 70_000));
     println!("{load:?}");
     lab.down().expect("down");
@@ -205,11 +205,11 @@ fn an_overloaded_link_counts_every_packet_it_loses() {
 #[test]
 #[ignore = "a figure of this machine: run it alone, in release"]
 fn a_link_carries_its_configured_rate_for_seconds() {
-    let Some(_turn) = turn("a_link_carries_its_configured_rate_for_seconds") else {
+    let Some(_lock) = lab_lock("a_link_carries_its_configured_rate_for_seconds") else {
         return;
     };
     for per_ms in [50, 150, 200, 300, 400, 600] {
-        let lab = up(&pair("delay = \"5ms\""), &name('q'));
+        let lab = up(&two_sites("delay = \"5ms\""), &lab_name('q'));
         let load = load(&lab, (per_ms, per_ms * 3_000));
         #[expect(clippy::cast_precision_loss, reason = "display")]
         let rate = load.sent as f64 / load.seconds;
@@ -231,19 +231,19 @@ fn a_link_carries_its_configured_rate_for_seconds() {
 #[test]
 #[ignore = "a figure of this machine: run it alone, in release"]
 fn a_link_carries_both_directions_at_once() {
-    let Some(_turn) = turn("a_link_carries_both_directions_at_once") else {
+    let Some(_lock) = lab_lock("a_link_carries_both_directions_at_once") else {
         return;
     };
-    let four: String = ["35ms", "37ms", "39.5ms", "43ms"]
+    let four_paths: String = ["35ms", "37ms", "39.5ms", "43ms"]
         .map(|delay| format!("[[link.path]]\ndelay = \"{delay}\"\n"))
         .concat();
     for (features, per_ms) in [
         ("delay = \"5ms\"", 50),
         ("delay = \"5ms\"", 102),
-        (&four, 50),
-        (&four, 102),
+        (&four_paths, 50),
+        (&four_paths, 102),
     ] {
-        let lab = up(&pair(features), &name('r'));
+        let lab = up(&two_sites(features), &lab_name('r'));
         let sockets = ["s0", "s1"].map(|site| socket(&lab, site));
         let [a, b] = &sockets;
         for (from, to) in [(a, b), (b, a)] {
@@ -251,23 +251,23 @@ fn a_link_carries_both_directions_at_once() {
                 .expect("connect");
         }
         let sent = std::thread::scope(|scope| {
-            let back = scope.spawn(|| send(b, (per_ms, per_ms * 3_000)));
+            let reverse = scope.spawn(|| send(b, (per_ms, per_ms * 3_000)));
             [
                 send(a, (per_ms, per_ms * 3_000)),
-                back.join().expect("sent"),
+                reverse.join().expect("sent"),
             ]
         });
         let counts =
             || Direction::BOTH.map(|direction| lab.counters(0).expect("emulated").read(direction));
         let is_complete = |counts: &[DirectionCount; 2]| {
-            let done = counts.iter().map(|count| count.delivered + count.broken());
-            done.eq(sent.iter().map(|(sent, _)| *sent))
+            let counted = counts.iter().map(|count| count.delivered + count.broken());
+            counted.eq(sent.iter().map(|(sent, _)| *sent))
         };
         wait_until(Duration::from_secs(5), || is_complete(&counts()));
-        let [forward, back] = counts();
-        println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{forward:?}\n{back:?}");
+        let [forward, reverse] = counts();
+        println!("{per_ms},000/s each way of {features:?}: {sent:?}\n{forward:?}\n{reverse:?}");
         lab.down().expect("down");
-        assert!(is_complete(&[forward, back]), "each packet is counted");
+        assert!(is_complete(&[forward, reverse]), "each packet is counted");
     }
 }
 
@@ -345,12 +345,12 @@ fn packets_arrived(lab: &Lab) -> u64 {
 
 #[test]
 fn the_demo_topology_passes_verification() {
-    let Some(_turn) = turn("the_demo_topology_passes_verification") else {
+    let Some(_lock) = lab_lock("the_demo_topology_passes_verification") else {
         return;
     };
     let text = include_str!("../../topologies/demo.toml");
-    let lab = up(&shipped(text), &name('o'));
-    for check in undisturbed(|| verify(&lab).expect("verify")) {
+    let lab = up(&parse_shipped(text), &lab_name('o'));
+    for check in measure_undisturbed(|| verify(&lab).expect("verify")) {
         assert!(check.is_ok(), "{check:?}");
     }
     lab.down().expect("down");

@@ -12,7 +12,7 @@ use neph_lab::{Lab, LabError, Topology, UpOptions};
 use neph_sys::netns::with_namespace;
 use neph_text::Source;
 
-use crate::support::{leftovers, name, turn};
+use crate::support::{lab_lock, lab_name, leftovers};
 
 const CONNECTIONS: usize = 40;
 
@@ -55,38 +55,39 @@ fn serve(lab: &Lab, site: &'static str) {
 }
 
 /// Which endpoint answered how often, and whom it saw.
-fn ask(lab: &Lab, front: SocketAddr) -> BTreeMap<String, usize> {
-    let answers_result = with_namespace(&lab.namespace("client").expect("there"), || {
+fn count_answers(lab: &Lab, balancer_address: SocketAddr) -> BTreeMap<String, usize> {
+    let answers = with_namespace(&lab.namespace("client").expect("there"), || {
         let mut answers = BTreeMap::new();
         for _ in 0..CONNECTIONS {
-            let patience = Duration::from_secs(5);
-            let mut stream = TcpStream::connect_timeout(&front, patience).expect("balanced");
-            assert_eq!(stream.peer_addr().expect("connected"), front);
+            let timeout = Duration::from_secs(5);
+            let mut stream =
+                TcpStream::connect_timeout(&balancer_address, timeout).expect("balanced");
+            assert_eq!(stream.peer_addr().expect("connected"), balancer_address);
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("an answer");
             *answers.entry(answer).or_insert(0) += 1;
         }
         answers
     });
-    answers_result.expect("enter")
+    answers.expect("enter")
 }
 
-fn front(lab: &Lab) -> SocketAddr {
+fn balancer_address(lab: &Lab) -> SocketAddr {
     SocketAddr::new(lab.addresses("lb").expect("there")[0], 80)
 }
 
 #[test]
 fn connections_are_balanced_at_random_behind_one_address() {
     let test = "connections_are_balanced_at_random_behind_one_address";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('p');
+    let name = lab_name('p');
     let Some(lab) = lab(&name, "") else { return };
     serve(&lab, "one");
     serve(&lab, "two");
-    let answers = ask(&lab, front(&lab));
-    let lb: IpAddr = front(&lab).ip();
+    let answers = count_answers(&lab, balancer_address(&lab));
+    let lb: IpAddr = balancer_address(&lab).ip();
     let sites: Vec<&str> = answers.keys().map(String::as_str).collect();
     assert_eq!(
         sites,
@@ -102,16 +103,16 @@ fn connections_are_balanced_at_random_behind_one_address() {
 #[test]
 fn connections_of_one_source_stay_at_one_endpoint_if_configured() {
     let test = "connections_of_one_source_stay_at_one_endpoint_if_configured";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('q');
+    let name = lab_name('q');
     let Some(lab) = lab(&name, "spread = \"source\"") else {
         return;
     };
     serve(&lab, "one");
     serve(&lab, "two");
-    let answers = ask(&lab, front(&lab));
+    let answers = count_answers(&lab, balancer_address(&lab));
     assert_eq!(answers.len(), 1, "{answers:?}");
     lab.down().expect("down");
 }

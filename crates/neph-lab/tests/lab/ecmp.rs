@@ -9,7 +9,7 @@ use neph_lab::{Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, Verd
 use neph_sys::deadline::wait_until;
 use neph_sys::netns::with_namespace;
 
-use crate::support::{leftovers, name, shipped, turn};
+use crate::support::{lab_lock, lab_name, leftovers, parse_shipped};
 
 const DIAMOND: &str = include_str!("../../topologies/diamond.toml");
 const FLOWS: usize = 64;
@@ -90,13 +90,13 @@ fn diamond(reroutes: &str) -> String {
 
 /// Four sends and three changes in between, for one address family: what is on record.
 fn test_reroutes(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let topology = diamond(
         "[[reroute]]\nsite = \"r0\"\nat = \"800ms\"\nreshuffle = true\n\
          [[reroute]]\nsite = \"r0\"\nlink = \"r0-m4\"\nweight = 0\nat = \"1800ms\"\nuntil = \"2800ms\"\n",
     );
     let folder = tempfile::tempdir().expect("a folder");
-    let name = name(letter);
+    let name = lab_name(letter);
     let options = UpOptions {
         truth: Some(Recording {
             folder: folder.path().into(),
@@ -104,7 +104,7 @@ fn test_reroutes(test: &str, letter: char, family: fn(&IpAddr) -> bool) {
         }),
         ..UpOptions::with_name(&name)
     };
-    let lab = Lab::up(&shipped(&topology), &options).expect("up");
+    let lab = Lab::up(&parse_shipped(&topology), &options).expect("up");
     let server = socket(&lab, "server", family);
     let flows: Vec<UdpSocket> = (0..FLOWS).map(|_| socket(&lab, "client", family)).collect();
     exchange(&flows, &server);

@@ -9,7 +9,7 @@ use neph_lab::{Direction, DirectionCount, Lab, Record, Recording, TruthFile, UpO
 use neph_sys::clock;
 use neph_sys::netns::with_namespace;
 
-use crate::support::{name, pair, turn, up};
+use crate::support::{lab_lock, lab_name, two_sites, up};
 
 /// A socket at `site` that gives up after a second.
 fn udp(lab: &Lab, site: &str) -> UdpSocket {
@@ -67,7 +67,7 @@ fn send_numbers(lab: &Lab, numbers: std::ops::Range<u32>) -> Vec<u32> {
 
 #[test]
 fn a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit() {
-    let Some(_turn) = turn("a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit") else {
+    let Some(_lock) = lab_lock("a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit") else {
         return;
     };
     let folder = tempfile::tempdir().expect("a folder");
@@ -76,10 +76,10 @@ fn a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit() {
             folder: folder.path().into(),
             every: std::num::NonZeroU32::MIN,
         }),
-        ..UpOptions::with_name(name('t'))
+        ..UpOptions::with_name(lab_name('t'))
     };
     let lab = Lab::up(
-        &pair("delay = \"1ms\"\na_to_b = { corrupt = \"20%\" }"),
+        &two_sites("delay = \"1ms\"\na_to_b = { corrupt = \"20%\" }"),
         &options,
     );
     let lab = lab.expect("up");
@@ -87,8 +87,8 @@ fn a_flipped_bit_loses_a_datagram_and_makes_tcp_retransmit() {
     let counts = count(&lab);
     assert_eq!(counts.delivered, 120);
     assert!((5..=50).contains(&counts.corrupted), "{counts:?}");
-    let left = usize::try_from(120 - counts.corrupted).expect("few");
-    assert_eq!(arrived.len(), left, "none of those that were hit");
+    let arrived_intact = usize::try_from(120 - counts.corrupted).expect("few");
+    assert_eq!(arrived.len(), arrived_intact, "none of those that were hit");
     let checksum_errors = kernel_count(&lab, "s1", ("Udp", "InCsumErrors"));
     let in_header = kernel_count(&lab, "s1", ("Ip", "InHdrErrors"));
     assert!(checksum_errors > 0 && checksum_errors + in_header <= counts.corrupted);
@@ -144,21 +144,27 @@ fn transfer(lab: &Lab, bytes: usize) {
 #[test]
 fn a_duplicate_arrives_right_after_and_a_reordered_packet_before_earlier_ones() {
     let test = "a_duplicate_arrives_right_after_and_a_reordered_packet_before_earlier_ones";
-    let Some(_turn) = turn(test) else { return };
-    let lab = up(&pair("delay = \"5ms\"\nduplicate = \"100%\""), &name('u'));
+    let Some(_lock) = lab_lock(test) else { return };
+    let lab = up(
+        &two_sites("delay = \"5ms\"\nduplicate = \"100%\""),
+        &lab_name('u'),
+    );
     let arrived = send_numbers(&lab, 0..50);
     let duplicated: Vec<u32> = (0..50).flat_map(|number| [number, number]).collect();
     assert_eq!(arrived, duplicated);
     let counts = count(&lab);
     assert_eq!((counts.delivered, counts.copies), (50, 50));
     lab.down().expect("down");
-    let lab = up(&pair("delay = \"20ms\"\nreorder = \"20%\""), &name('v'));
+    let lab = up(
+        &two_sites("delay = \"20ms\"\nreorder = \"20%\""),
+        &lab_name('v'),
+    );
     let arrived = send_numbers(&lab, 0..120);
-    let overtook = arrived.windows(2).filter(|two| two[1] < two[0]).count();
+    let reordered_count = arrived.windows(2).filter(|pair| pair[1] < pair[0]).count();
     let early = count(&lab).early;
     assert!(
-        (5..=50).contains(&early) && overtook > 5,
-        "{early} {overtook}"
+        (5..=50).contains(&early) && reordered_count > 5,
+        "{early} {reordered_count}"
     );
     assert_eq!(arrived.len(), 120);
     lab.down().expect("down");
@@ -193,11 +199,11 @@ fn median_final_delay(record: &Path) -> Duration {
 #[test]
 fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
     let test = "codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let features = "delay = \"5ms\"\na_to_b = { rate = \"20Mbit/s\", queue = \"512KiB\"";
     let [drop_tail_delay, codel_delay] = ["", ", discipline = \"codel\""].map(|discipline| {
         // What most senders have; bbr would not fill the queue.
-        let mut topology = pair(&format!("{features}{discipline} }}"));
+        let mut topology = two_sites(&format!("{features}{discipline} }}"));
         for site in &mut topology.sites {
             site.congestion_control = Some("cubic".into());
         }
@@ -207,7 +213,7 @@ fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
                 folder: folder.path().into(),
                 every: std::num::NonZeroU32::MIN,
             }),
-            ..UpOptions::with_name(name('s'))
+            ..UpOptions::with_name(lab_name('s'))
         };
         let lab = Lab::up(&topology, &options).expect("up");
         // 2.4 seconds at the link's rate.
@@ -229,10 +235,10 @@ fn codel_keeps_the_queue_of_an_upload_shorter_than_drop_tail() {
 
 #[test]
 fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
-    let Some(_turn) = turn("a_site_sends_nothing_longer_than_the_mtu_of_its_link") else {
+    let Some(_lock) = lab_lock("a_site_sends_nothing_longer_than_the_mtu_of_its_link") else {
         return;
     };
-    let lab = up(&pair("delay = \"1ms\"\nmtu = 1300"), &name('w'));
+    let lab = up(&two_sites("delay = \"1ms\"\nmtu = 1300"), &lab_name('w'));
     transfer(&lab, 100_000);
     let counts = count(&lab);
     assert!(counts.delivered >= 77 && counts.over_mtu == 0, "{counts:?}");
@@ -243,9 +249,9 @@ fn a_site_sends_nothing_longer_than_the_mtu_of_its_link() {
 #[test]
 fn a_slow_forward_path_does_not_slow_the_reverse_path() {
     let test = "a_slow_forward_path_does_not_slow_the_reverse_path";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let features = "delay = \"1ms\"\na_to_b = { mtu = 1300 }";
-    let lab = up(&pair(features), &name('e'));
+    let lab = up(&two_sites(features), &lab_name('e'));
     let (sender, receiver) = (udp(&lab, "s0"), udp(&lab, "s1"));
     let addresses = [&sender, &receiver].map(|end| end.local_addr().expect("address"));
     let mut buffer = [0; 2000];

@@ -10,15 +10,17 @@ use neph_sys::deadline::{Deadline, Stopwatch};
 use neph_sys::netns::with_namespace;
 use neph_sys::process;
 
-use crate::support::{chain, echo_round_trips, leftovers, name, pair, shipped, turn, up};
+use crate::support::{
+    chain, echo_round_trips, lab_lock, lab_name, leftovers, parse_shipped, two_sites, up,
+};
 
 #[test]
 fn up_and_down_leave_nothing() {
-    let Some(_turn) = turn("up_and_down_leave_nothing") else {
+    let Some(_lock) = lab_lock("up_and_down_leave_nothing") else {
         return;
     };
-    let name = name('a');
-    let lab = up(&pair("delay = \"1ms\""), &name);
+    let name = lab_name('a');
+    let lab = up(&two_sites("delay = \"1ms\""), &name);
     assert_eq!(leftovers(&name).len(), 7, "{:?}", leftovers(&name));
     let lab_listing = Lab::find(&name).expect("readable").expect("listed");
     assert_eq!(lab_listing.owner, Some(std::process::id()));
@@ -38,11 +40,11 @@ fn up_and_down_leave_nothing() {
 
 #[test]
 fn an_abandoned_lab_is_taken_down_by_name() {
-    let Some(_turn) = turn("an_abandoned_lab_is_taken_down_by_name") else {
+    let Some(_lock) = lab_lock("an_abandoned_lab_is_taken_down_by_name") else {
         return;
     };
-    let name = name('b');
-    up(&pair("delay = \"1ms\""), &name).abandon();
+    let name = lab_name('b');
+    up(&two_sites("delay = \"1ms\""), &name).abandon();
     assert!(!leftovers(&name).is_empty());
     Lab::down_by_name(&name).expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -50,10 +52,10 @@ fn an_abandoned_lab_is_taken_down_by_name() {
 
 #[test]
 fn taking_down_a_running_lab_ends_its_engines() {
-    let Some(_turn) = turn("taking_down_a_running_lab_ends_its_engines") else {
+    let Some(_lock) = lab_lock("taking_down_a_running_lab_ends_its_engines") else {
         return;
     };
-    let name = name('c');
+    let name = lab_name('c');
     let lab = up(&chain(&["delay = \"1ms\"", "delay = \"1ms\""]), &name);
     assert!(lab.is_forwarding());
     Lab::down_by_name(&name).expect("down");
@@ -71,13 +73,13 @@ fn taking_down_a_running_lab_ends_its_engines() {
 #[test]
 fn a_replaced_lab_does_not_remove_the_new_lab_of_its_name() {
     let test = "a_replaced_lab_does_not_remove_the_new_lab_of_its_name";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('r');
-    let first = up(&pair("delay = \"1ms\""), &name);
+    let name = lab_name('r');
+    let first = up(&two_sites("delay = \"1ms\""), &name);
     Lab::down_by_name(&name).expect("anybody may");
-    let second = up(&pair("delay = \"1ms\""), &name);
+    let second = up(&two_sites("delay = \"1ms\""), &name);
     assert!(!first.is_up() && second.is_up());
     first.down().expect("there is nothing of it left");
     assert!(second.is_up() && second.is_forwarding());
@@ -88,20 +90,20 @@ fn a_replaced_lab_does_not_remove_the_new_lab_of_its_name() {
 
 #[test]
 fn a_starting_lab_is_never_taken_for_an_abandoned_one() {
-    let Some(_turn) = turn("a_starting_lab_is_never_taken_for_an_abandoned_one") else {
+    let Some(_lock) = lab_lock("a_starting_lab_is_never_taken_for_an_abandoned_one") else {
         return;
     };
-    let name = name('q');
-    let topology = pair("delay = \"1ms\"");
+    let name = lab_name('q');
+    let topology = two_sites("delay = \"1ms\"");
     std::thread::scope(|scope| {
-        let coming = scope.spawn(|| {
+        let starter = scope.spawn(|| {
             for _ in 0..5 {
                 let lab = up(&topology, &name);
                 assert!(lab.is_up(), "somebody took it down");
                 lab.down().expect("down");
             }
         });
-        while !coming.is_finished() {
+        while !starter.is_finished() {
             // What another neph does that finds this one coming up.
             if let Some(lab) = Lab::find(&name).expect("readable") {
                 assert!(lab.is_owner_alive, "{lab:?}");
@@ -117,9 +119,9 @@ fn a_starting_lab_is_never_taken_for_an_abandoned_one() {
 #[test]
 fn an_orphaned_lab_is_removed_only_if_its_owner_has_ended() {
     let test = "an_orphaned_lab_is_removed_only_if_its_owner_has_ended";
-    let Some(_turn) = turn(test) else { return };
-    let name = name('t');
-    let lab = up(&pair("delay = \"1ms\""), &name);
+    let Some(_lock) = lab_lock(test) else { return };
+    let name = lab_name('t');
+    let lab = up(&two_sites("delay = \"1ms\""), &name);
     Lab::down_if_owner_ended(&name).expect("nothing to do");
     assert!(lab.is_up() && lab.is_forwarding());
     lab.down().expect("down");
@@ -134,11 +136,11 @@ fn an_orphaned_lab_is_removed_only_if_its_owner_has_ended() {
 
 #[test]
 fn a_failed_up_leaves_nothing_and_reports_the_reason() {
-    let Some(_turn) = turn("a_failed_up_leaves_nothing_and_reports_the_reason") else {
+    let Some(_lock) = lab_lock("a_failed_up_leaves_nothing_and_reports_the_reason") else {
         return;
     };
-    let name = name('d');
-    let mut topology = pair("delay = \"1ms\"");
+    let name = lab_name('d');
+    let mut topology = two_sites("delay = \"1ms\"");
     topology.sites[1]
         .sysctls
         .insert("net.ipv4.no_such_thing".into(), "1".into());
@@ -148,7 +150,7 @@ fn a_failed_up_leaves_nothing_and_reports_the_reason() {
         "{error}"
     );
     assert_eq!(leftovers(&name), [].into());
-    topology = pair("delay = \"1ms\"");
+    topology = two_sites("delay = \"1ms\"");
     topology.sites[0].congestion_control = Some("nonesuch".into());
     let error = Lab::up(&topology, &UpOptions::with_name(&name)).expect_err("no such algorithm");
     assert!(
@@ -162,10 +164,10 @@ fn a_failed_up_leaves_nothing_and_reports_the_reason() {
 
 #[test]
 fn a_lab_killed_during_up_is_removed_by_down() {
-    let Some(_turn) = turn("a_lab_killed_during_up_is_removed_by_down") else {
+    let Some(_lock) = lab_lock("a_lab_killed_during_up_is_removed_by_down") else {
         return;
     };
-    let name = name('e');
+    let name = lab_name('e');
     let program = std::env::current_exe().expect("this test binary");
     for delay in [0, 2, 5, 8, 12, 16, 20, 25, 30, 40, 60, 100] {
         let mut victim = process::command(&program)
@@ -209,31 +211,31 @@ fn victim() {
 
 #[test]
 fn two_labs_with_the_same_topology_do_not_meet() {
-    let Some(_turn) = turn("two_labs_with_the_same_topology_do_not_meet") else {
+    let Some(_lock) = lab_lock("two_labs_with_the_same_topology_do_not_meet") else {
         return;
     };
-    let topology = pair("delay = \"1ms\"");
-    let (first, two) = (up(&topology, &name('f')), up(&topology, &name('g')));
-    for lab in [&first, &two] {
+    let topology = two_sites("delay = \"1ms\"");
+    let (first, second) = (up(&topology, &lab_name('f')), up(&topology, &lab_name('g')));
+    for lab in [&first, &second] {
         assert_eq!(echo_round_trips(lab, "s0", "s1", IpAddr::is_ipv4), 5);
     }
     first.down().expect("down");
     assert_eq!(
-        echo_round_trips(&two, "s0", "s1", IpAddr::is_ipv4),
+        echo_round_trips(&second, "s0", "s1", IpAddr::is_ipv4),
         5,
         "the other goes on"
     );
-    two.down().expect("down");
-    assert_eq!(leftovers(&name('f')), [].into());
-    assert_eq!(leftovers(&name('g')), [].into());
+    second.down().expect("down");
+    assert_eq!(leftovers(&lab_name('f')), [].into());
+    assert_eq!(leftovers(&lab_name('g')), [].into());
 }
 
 #[test]
 fn sites_reach_each_other_over_routers_in_both_families() {
-    let Some(_turn) = turn("sites_reach_each_other_over_routers_in_both_families") else {
+    let Some(_lock) = lab_lock("sites_reach_each_other_over_routers_in_both_families") else {
         return;
     };
-    let name = name('h');
+    let name = lab_name('h');
     let lab = up(
         &chain(&["delay = \"2ms\"", "delay = \"3ms\"", "delay = \"0ms\""]),
         &name,
@@ -259,21 +261,21 @@ fn has_netem(namespace: &str) -> bool {
 
 #[test]
 fn netem_carries_a_link_or_is_named_as_missing() {
-    let Some(_turn) = turn("netem_carries_a_link_or_is_named_as_missing") else {
+    let Some(_lock) = lab_lock("netem_carries_a_link_or_is_named_as_missing") else {
         return;
     };
-    let name = name('j');
-    let topology = pair("kind = \"netem\"\ndelay = \"10ms\"");
+    let name = lab_name('j');
+    let topology = two_sites("kind = \"netem\"\ndelay = \"10ms\"");
     let up = Lab::up(&topology, &UpOptions::with_name(&name));
     if has_netem(&format!("neph-{name}-try")) {
         let lab = up.expect("the kernel has netem");
         assert!(lab.counters(0).is_none(), "no engine of ours");
-        let begun = Stopwatch::start();
+        let stopwatch = Stopwatch::start();
         assert_eq!(echo_round_trips(&lab, "s0", "s1", IpAddr::is_ipv4), 5);
-        let took = begun.elapsed();
+        let elapsed = stopwatch.elapsed();
         assert!(
-            took >= Duration::from_millis(100),
-            "5 times 20 ms: {took:?}"
+            elapsed >= Duration::from_millis(100),
+            "5 times 20 ms: {elapsed:?}"
         );
         lab.down().expect("down");
     } else {
@@ -285,11 +287,11 @@ fn netem_carries_a_link_or_is_named_as_missing() {
 
 #[test]
 fn a_site_uses_its_configured_congestion_control() {
-    let Some(_turn) = turn("a_site_uses_its_configured_congestion_control") else {
+    let Some(_lock) = lab_lock("a_site_uses_its_configured_congestion_control") else {
         return;
     };
     let text = include_str!("../../topologies/idle.toml");
-    let lab = up(&shipped(text), &name('i'));
+    let lab = up(&parse_shipped(text), &lab_name('i'));
     let server = lab.addresses("server").expect("there")[0];
     let listener = with_namespace(&lab.namespace("server").expect("there"), || {
         TcpListener::bind((server, 0)).expect("bind")

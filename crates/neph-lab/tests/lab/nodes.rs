@@ -6,7 +6,7 @@ use neph_sys::netns::with_namespace;
 use neph_sys::process;
 use neph_text::Source;
 
-use crate::support::{echo_round_trips, leftovers, name, turn, up};
+use crate::support::{echo_round_trips, lab_lock, lab_name, leftovers, up};
 
 fn topology(text: &str) -> Topology {
     let source = Source::new("nodes", format!("version = 1\n{text}"));
@@ -27,7 +27,8 @@ fn stdout_in(lab: &Lab, site: &str, args: &[&str]) -> String {
 
 #[test]
 fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
-    let Some(_turn) = turn("sites_at_two_switches_are_neighbours_and_need_no_address_resolution")
+    let Some(_lock) =
+        lab_lock("sites_at_two_switches_are_neighbours_and_need_no_address_resolution")
     else {
         return;
     };
@@ -37,7 +38,7 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
                 link = [{a = \"a\", b = \"left\", delay = \"1ms\"}, {a = \"b\", b = \"left\"},\n\
                 {a = \"left\", b = \"right\", delay = \"2ms\"}, {a = \"right\", b = \"c\"},\n\
                 {a = \"c\", b = \"d\"}]\n";
-    let name = name('s');
+    let name = lab_name('s');
     let lab = up(&topology(text), &name);
     for family in [std::net::IpAddr::is_ipv4, std::net::IpAddr::is_ipv6] {
         assert_eq!(echo_round_trips(&lab, "a", "b", family), 5, "one switch");
@@ -50,12 +51,12 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
     assert_eq!(neighbours.matches("PERMANENT").count(), 2, "{neighbours}");
     let counts = lab.counters(1).expect("emulated");
     let reverse = counts.read(neph_lab::Direction::BToA).delivered;
-    let back = counts.read(neph_lab::Direction::AToB).delivered;
+    let reverse_packets = counts.read(neph_lab::Direction::AToB).delivered;
     // A router behind the switch may report to all that it listens for routers (MLD).
-    let fine = (10..13).contains(&reverse) && (10..13).contains(&back);
+    let fine = (10..13).contains(&reverse) && (10..13).contains(&reverse_packets);
     assert!(
         fine,
-        "only what is meant for b is on its link: {reverse}, {back}"
+        "only what is meant for b is on its link: {reverse}, {reverse_packets}"
     );
     lab.down().expect("down");
     assert_eq!(leftovers(&name), [].into());
@@ -63,10 +64,10 @@ fn sites_at_two_switches_are_neighbours_and_need_no_address_resolution() {
 
 #[test]
 fn mesh_circuits_are_direct_even_if_a_detour_is_faster() {
-    let Some(_turn) = turn("mesh_circuits_are_direct_even_if_a_detour_is_faster") else {
+    let Some(_lock) = lab_lock("mesh_circuits_are_direct_even_if_a_detour_is_faster") else {
         return;
     };
-    let name = name('m');
+    let name = lab_name('m');
     let text = "[[generate]]\nshape = \"mesh\"\nnames = [\"a\", \"b\", \"c\"]\n\
                 matrix = [[\"2ms\", \"8ms\"], [\"2ms\"]]\n";
     let lab = up(&topology(text), &name);
@@ -82,12 +83,12 @@ fn mesh_circuits_are_direct_even_if_a_detour_is_faster() {
 
 #[test]
 fn a_router_forwards_with_one_link_and_a_site_does_not() {
-    let Some(_turn) = turn("a_router_forwards_with_one_link_and_a_site_does_not") else {
+    let Some(_lock) = lab_lock("a_router_forwards_with_one_link_and_a_site_does_not") else {
         return;
     };
     let text = "site = [{name = \"a\"}]\nrouter = [{name = \"r\"}]\n\
                 link = [{a = \"a\", b = \"r\"}]\n";
-    let lab = up(&topology(text), &name('o'));
+    let lab = up(&topology(text), &lab_name('o'));
     let forwards = ["cat", "/proc/sys/net/ipv4/ip_forward"];
     assert_eq!(stdout_in(&lab, "a", &forwards).trim(), "0");
     assert_eq!(stdout_in(&lab, "r", &forwards).trim(), "1");
@@ -97,10 +98,10 @@ fn a_router_forwards_with_one_link_and_a_site_does_not() {
 #[test]
 fn a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each() {
     let test = "a_mesh_of_twenty_sites_comes_up_and_goes_down_in_less_than_ten_seconds_each";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('z');
+    let name = lab_name('z');
     let mesh = topology("[[generate]]\nshape = \"mesh\"\nsites = 20\nlink = { delay = \"5ms\" }\n");
     assert_eq!(mesh.links.len(), 190);
     let began = Stopwatch::start();

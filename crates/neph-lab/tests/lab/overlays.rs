@@ -11,7 +11,7 @@ use neph_sys::netns::with_namespace;
 use neph_sys::process;
 use neph_text::Source;
 
-use crate::support::{leftovers, name, turn};
+use crate::support::{lab_lock, lab_name, leftovers};
 
 const MESSAGES: u32 = 20;
 /// An answer that takes longer is none; busy machines were seen to stop for a third of a second.
@@ -75,20 +75,18 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
             .expect("timeout");
         socket
     };
-    let (asker, answerer) = (bind(from, 0), bind(to, 7007));
-    let target = answerer.local_addr().expect("bound");
+    let (client, server) = (bind(from, 0), bind(to, 7007));
+    let target = server.local_addr().expect("bound");
     let mut min_rtt = None;
     let mut buffer = vec![0; 2000];
     for _ in 0..MESSAGES {
-        let begun = Stopwatch::start();
-        asker.send_to(&vec![1; bytes], target).ok()?;
-        let (length, peer) = answerer.recv_from(&mut buffer).ok()?;
-        answerer
-            .send_to(&buffer[..length], peer)
-            .expect("an answer");
-        assert_eq!(asker.recv_from(&mut buffer).ok()?.0, bytes);
-        let took = begun.elapsed();
-        min_rtt = Some(min_rtt.map_or(took, |min_rtt: Duration| min_rtt.min(took)));
+        let stopwatch = Stopwatch::start();
+        client.send_to(&vec![1; bytes], target).ok()?;
+        let (length, peer) = server.recv_from(&mut buffer).ok()?;
+        server.send_to(&buffer[..length], peer).expect("an answer");
+        assert_eq!(client.recv_from(&mut buffer).ok()?.0, bytes);
+        let rtt = stopwatch.elapsed();
+        min_rtt = Some(min_rtt.map_or(rtt, |min_rtt: Duration| min_rtt.min(rtt)));
     }
     min_rtt
 }
@@ -96,13 +94,13 @@ fn round_trip(lab: &Lab, from: &str, to: &str, bytes: usize) -> Option<Duration>
 /// Pods of different hosts are 10 ms apart, those of one host next to nothing; the links saw what
 /// passed, and afterwards nothing is left.
 fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
-    let Some(_turn) = turn(test) else { return };
-    let name = name(letter);
+    let Some(_lock) = lab_lock(test) else { return };
+    let name = lab_name(letter);
     let Some(lab) = lab(&name, overlay) else {
         return;
     };
     let before = lab.counters(0).expect("emulated").read(Direction::AToB);
-    let begun = Stopwatch::start();
+    let stopwatch = Stopwatch::start();
     let far_rtt = round_trip(&lab, "pod-a", "pod-b", 1_300).expect("pods reach each other");
     let after = lab.counters(0).expect("emulated").read(Direction::AToB);
     println!("{overlay}: pods {far_rtt:?} apart");
@@ -110,12 +108,12 @@ fn pods_reach_each_other(test: &str, (letter, overlay): (char, &str)) {
         far_rtt >= Duration::from_millis(10) && far_rtt < Duration::from_millis(13),
         "{far_rtt:?}"
     );
-    let passed = after.delivered - before.delivered;
-    let (expected_count, seconds) = (u64::from(MESSAGES), begun.elapsed().as_secs());
+    let delivered = after.delivered - before.delivered;
+    let (expected_count, seconds) = (u64::from(MESSAGES), stopwatch.elapsed().as_secs());
     let max_count = expected_count + TALK * (seconds + 1);
     assert!(
-        (expected_count..max_count).contains(&passed),
-        "{passed} in {seconds} s"
+        (expected_count..max_count).contains(&delivered),
+        "{delivered} in {seconds} s"
     );
     let near_rtt = round_trip(&lab, "pod-a", "pod-c", 1_300).expect("neighbours");
     assert!(near_rtt < Duration::from_millis(2), "{near_rtt:?}");
@@ -191,8 +189,8 @@ fn of_the_host() -> String {
 #[test]
 fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
     let test = "a_bridge_lets_pods_out_and_in_only_where_a_port_is_published";
-    let Some(_turn) = turn(test) else { return };
-    let name = name('w');
+    let Some(_lock) = lab_lock(test) else { return };
+    let name = lab_name('w');
     let overlay = "kind = \"bridge\"\npublish = [{ port = 80, to = \"pod-b:7007\" }]";
     let Some(lab) = lab(&name, overlay) else {
         return;
@@ -229,13 +227,13 @@ fn a_bridge_lets_pods_out_and_in_only_where_a_port_is_published() {
 
 #[test]
 fn invalid_overlays_are_refused_with_their_mistake() {
-    let text = |more: &str| {
+    let text = |extra_lines: &str| {
         format!(
             "version = 1\nsite = [{{name = \"a\"}}, {{name = \"b\"}}, {{name = \"p\", inside = \"a\"}}]\n\
-             link = [{{a = \"a\", b = \"b\"}}]\n{more}\n"
+             link = [{{a = \"a\", b = \"b\"}}]\n{extra_lines}\n"
         )
     };
-    for (more, part) in [
+    for (extra_lines, part) in [
         ("", "'p' is inside another site and in no overlay"),
         (
             "overlay = [{name = \"o\", kind = \"vxlan\", pods = [\"p\"]}, \
@@ -266,7 +264,8 @@ fn invalid_overlays_are_refused_with_their_mistake() {
             "no pod of the overlay",
         ),
     ] {
-        let mistakes = Topology::parse(&Source::new("lab", text(more))).expect_err(more);
+        let mistakes =
+            Topology::parse(&Source::new("lab", text(extra_lines))).expect_err(extra_lines);
         let expected = format!("{mistakes:?}");
         assert!(expected.contains(part), "{expected}");
     }

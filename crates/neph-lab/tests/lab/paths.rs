@@ -11,7 +11,7 @@ use neph_lab::{
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{name, pair, turn};
+use crate::support::{lab_lock, lab_name, two_sites};
 
 fn udp(lab: &Lab, site: &str) -> UdpSocket {
     let address = lab.addresses(site).expect("there")[0];
@@ -19,8 +19,8 @@ fn udp(lab: &Lab, site: &str) -> UdpSocket {
         UdpSocket::bind((address, 0))
     });
     let socket = socket.expect("enter").expect("bind");
-    let patience = Some(Duration::from_millis(500));
-    socket.set_read_timeout(patience).expect("timeout");
+    let timeout = Some(Duration::from_millis(500));
+    socket.set_read_timeout(timeout).expect("timeout");
     socket
 }
 
@@ -28,13 +28,13 @@ fn port(socket: &UdpSocket) -> u16 {
     socket.local_addr().expect("address").port()
 }
 
-fn recorded(letter: char, folder: &Path) -> UpOptions {
+fn recording_options(letter: char, folder: &Path) -> UpOptions {
     UpOptions {
         truth: Some(Recording {
             folder: folder.into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::with_name(name(letter))
+        ..UpOptions::with_name(lab_name(letter))
     }
 }
 
@@ -58,33 +58,33 @@ fn send(flows: &[UdpSocket], to: &UdpSocket, (step, rounds): (i64, u32)) {
 #[test]
 fn a_flow_moved_to_a_shorter_path_is_reordered_as_recorded() {
     let test = "a_flow_moved_to_a_shorter_path_is_reordered_as_recorded";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let swap = "[[link.path]]\nname = \"long\"\ndelay = \"40ms\"\n\
                 [[link.path]]\nname = \"short\"\ndelay = \"5ms\"\nweight = 0\n\
                 [[link.schedule]]\nat = \"300ms\"\npath = \"long\"\nweight = 0\n\
                 [[link.schedule]]\nat = \"300ms\"\npath = \"short\"\nweight = 1\n";
     let folder = tempfile::tempdir().expect("a folder");
-    let lab = Lab::up(&pair(swap), &recorded('g', folder.path())).expect("up");
+    let lab = Lab::up(&two_sites(swap), &recording_options('g', folder.path())).expect("up");
     let (from, to) = (udp(&lab, "s0"), udp(&lab, "s1"));
     lab.cue();
     let flows = [from];
     // Read while they come: the kernel holds some 250 for a socket.
-    let came = std::thread::scope(|scope| {
+    let received = std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
-            let (mut came, mut number) = (Vec::new(), [0; 4]);
-            while came.len() < 300 && to.recv(&mut number).is_ok() {
-                came.push(u32::from_be_bytes(number));
+            let (mut received, mut number) = (Vec::new(), [0; 4]);
+            while received.len() < 300 && to.recv(&mut number).is_ok() {
+                received.push(u32::from_be_bytes(number));
             }
-            came
+            received
         });
         send(&flows, &to, (2, 300));
         reader.join().expect("read")
     });
     lab.down().expect("down");
-    assert_eq!(came.len(), 300, "nothing is lost");
+    assert_eq!(received.len(), 300, "nothing is lost");
     let mut latest = 0;
     let mut out_of_order = 0_u64;
-    for number in came {
+    for number in received {
         out_of_order += u64::from(number < latest);
         latest = latest.max(number);
     }
@@ -109,12 +109,16 @@ fn a_flow_moved_to_a_shorter_path_is_reordered_as_recorded() {
 #[test]
 fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
     let test = "a_controller_moves_flows_in_its_rounds_and_at_no_other_time";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let engineered = "splitting = \"rendezvous\"\n[[link.path]]\ndelay = \"2ms\"\n\
                       [[link.path]]\ndelay = \"4ms\"\n[link.engineering]\nevery = \"200ms\"\n\
                       period = \"200ms\"\nswing = \"95%\"\npreference = 0\n";
     let folder = tempfile::tempdir().expect("a folder");
-    let lab = Lab::up(&pair(engineered), &recorded('h', folder.path())).expect("up");
+    let lab = Lab::up(
+        &two_sites(engineered),
+        &recording_options('h', folder.path()),
+    )
+    .expect("up");
     let to = udp(&lab, "s1");
     let flows: Vec<UdpSocket> = (0..40).map(|_| udp(&lab, "s0")).collect();
     lab.cue();
@@ -137,8 +141,8 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
     }
     assert!(rounds.len() >= 5, "{rounds:?}");
     for (round, at) in (1_i64..).zip(&rounds) {
-        let late = at - cue - round * 200_000_000;
-        assert!(late.abs() < 50_000, "round {round} is {late} ns off");
+        let error = at - cue - round * 200_000_000;
+        assert!(error.abs() < 50_000, "round {round} is {error} ns off");
     }
     let flows = evaluate_flows(records);
     let flows = flows
@@ -149,9 +153,9 @@ fn a_controller_moves_flows_in_its_rounds_and_at_no_other_time() {
         for segments in flow.segments.windows(2) {
             changes += 1;
             // Two clocks are read for it, some microseconds apart.
-            let mut between = rounds.iter().map(|at| (at + 50_000, at - 50_000));
+            let mut round_windows = rounds.iter().map(|at| (at + 50_000, at - 50_000));
             assert!(
-                between.any(|(after, before)| segments[0].last_arrival < after
+                round_windows.any(|(after, before)| segments[0].last_arrival < after
                     && before < segments[1].first_arrival),
                 "{key:?} moved from {} to {} in no round",
                 segments[0].last_arrival,

@@ -8,7 +8,7 @@ use neph_sys::netns::{NetNs, with_namespace};
 use neph_sys::process;
 use neph_text::Source;
 
-use crate::support::{can_have_groups, leftovers, name, turn, up};
+use crate::support::{can_have_groups, lab_lock, lab_name, leftovers, up};
 
 /// A lab with an overlay, a box and both kinds of link.
 const TOPOLOGY: &str = "version = 1\nrouter = [{name = \"r\"}]\nswitch = [{name = \"sw\"}]\n\
@@ -21,17 +21,17 @@ const TOPOLOGY: &str = "version = 1\nrouter = [{name = \"r\"}]\nswitch = [{name 
     [[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
 
 /// What follows `mark` in the lines that begin with it.
-fn behind<'t>(lines: impl Iterator<Item = &'t str>, mark: &str) -> Vec<&'t str> {
+fn names_after<'t>(lines: impl Iterator<Item = &'t str>, mark: &str) -> Vec<&'t str> {
     let after_mark = lines.filter_map(|line| line.strip_prefix(mark));
     after_mark.collect()
 }
 
 #[test]
 fn up_acquires_and_sets_what_the_plan_lists() {
-    let Some(_turn) = turn("up_acquires_and_sets_what_the_plan_lists") else {
+    let Some(_lock) = lab_lock("up_acquires_and_sets_what_the_plan_lists") else {
         return;
     };
-    let name = name('p');
+    let name = lab_name('p');
     let groups = if can_have_groups() {
         "cpus = [0]\ncpu_share = \"50%\""
     } else {
@@ -43,10 +43,10 @@ fn up_acquires_and_sets_what_the_plan_lists() {
     let lab = up(&topology, &name);
     let journal = fs::read_to_string(format!("/run/neph/{name}/journal")).expect("it is up");
     let planned_lines = || steps.iter().map(|step| step.line.as_str());
-    for (planned, noted) in [("ip netns add ", "namespace "), ("mkdir ", "group ")] {
+    for (plan_prefix, journal_prefix) in [("ip netns add ", "namespace "), ("mkdir ", "group ")] {
         assert_eq!(
-            behind(planned_lines(), planned),
-            behind(journal.lines(), noted)
+            names_after(planned_lines(), plan_prefix),
+            names_after(journal.lines(), journal_prefix)
         );
     }
     // Whatever is set twice has the later value.
@@ -61,9 +61,9 @@ fn up_acquires_and_sets_what_the_plan_lists() {
     for ((namespace, setting), value) in settings {
         let file = format!("/proc/sys/{}", setting.replace('.', "/"));
         let namespace = NetNs::open(namespace).expect("it is up");
-        let is = with_namespace(&namespace, || fs::read_to_string(&file)).expect("enter");
-        let is = is.expect("a setting").replace('\t', " ");
-        assert_eq!(is.trim(), value, "{setting} in {}", namespace.name());
+        let actual = with_namespace(&namespace, || fs::read_to_string(&file)).expect("enter");
+        let actual = actual.expect("a setting").replace('\t', " ");
+        assert_eq!(actual.trim(), value, "{setting} in {}", namespace.name());
     }
     // Every interface that is made is there, with the MTU that it is given last.
     let mut mtus = BTreeMap::new();
@@ -76,10 +76,10 @@ fn up_acquires_and_sets_what_the_plan_lists() {
     }
     assert_eq!(mtus.len(), 2, "{mtus:?}");
     for ((namespace, interface), mtu) in mtus {
-        let ran = process::command("ip")
+        let output = process::command("ip")
             .args(["-n", namespace, "link", "show", "dev", interface])
             .output();
-        let stdout = String::from_utf8(ran.expect("ip").stdout).expect("UTF-8");
+        let stdout = String::from_utf8(output.expect("ip").stdout).expect("UTF-8");
         assert!(stdout.contains(&format!("mtu {mtu} ")), "{stdout}");
     }
     lab.down().expect("down");

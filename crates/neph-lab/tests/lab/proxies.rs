@@ -13,7 +13,7 @@ use neph_sys::netns::with_namespace;
 use neph_sys::process;
 use neph_text::Source;
 
-use crate::support::{leftovers, name, turn};
+use crate::support::{lab_lock, lab_name, leftovers};
 
 /// A client, two proxies and an endpoint around a router.
 fn lab(name: &str, balancers: &str) -> Option<Lab> {
@@ -33,13 +33,13 @@ fn lab(name: &str, balancers: &str) -> Option<Lab> {
     }
 }
 
-fn at(lab: &Lab, site: &str, port: u16) -> SocketAddr {
+fn socket_address(lab: &Lab, site: &str, port: u16) -> SocketAddr {
     SocketAddr::new(lab.addresses(site).expect("there")[0], port)
 }
 
 /// Answers one request at the endpoint with the address that it came from and the first line.
 fn serve(lab: &Lab) {
-    let address = at(lab, "end", 8080);
+    let address = socket_address(lab, "end", 8080);
     let bind = || TcpListener::bind(address).expect("bind");
     let listener = with_namespace(&lab.namespace("end").expect("there"), bind).expect("enter");
     thread::spawn(move || {
@@ -57,26 +57,26 @@ fn serve(lab: &Lab) {
     });
 }
 
-const ASK: &str = "GET /path HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n";
+const REQUEST: &str = "GET /path HTTP/1.1\r\nHost: end\r\nConnection: close\r\n\r\n";
 
-fn ask(lab: &Lab, address: SocketAddr) -> String {
-    let answer_result = with_namespace(&lab.namespace("client").expect("there"), || {
+fn send_request(lab: &Lab, address: SocketAddr) -> String {
+    let answer = with_namespace(&lab.namespace("client").expect("there"), || {
         let mut stream =
             TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("connect");
-        stream.write_all(ASK.as_bytes()).expect("ask");
+        stream.write_all(REQUEST.as_bytes()).expect("ask");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     });
-    answer_result.expect("enter")
+    answer.expect("enter")
 }
 
 #[test]
 fn a_request_reaches_the_endpoint_from_the_proxys_address() {
     let test = "a_request_reaches_the_endpoint_from_the_proxys_address";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     for (kind, letter) in [("haproxy", 'h'), ("nginx", 'i')] {
-        let name = name(letter);
+        let name = lab_name(letter);
         let balancer = format!(
             "[[balancer]]\nname = \"front\"\nkind = \"{kind}\"\nsite = \"edge\"\nlisten = 80\n\
              to = \"end:8080\"\n"
@@ -85,8 +85,8 @@ fn a_request_reaches_the_endpoint_from_the_proxys_address() {
             continue;
         };
         serve(&lab);
-        let answer = ask(&lab, at(&lab, "edge", 80));
-        let expected_answer = format!("{} GET /path", at(&lab, "edge", 0).ip());
+        let answer = send_request(&lab, socket_address(&lab, "edge", 80));
+        let expected_answer = format!("{} GET /path", socket_address(&lab, "edge", 0).ip());
         assert!(answer.contains(&expected_answer), "{kind}: {answer}");
         lab.down().expect("down");
         assert!(leftovers(&name).is_empty());
@@ -96,10 +96,10 @@ fn a_request_reaches_the_endpoint_from_the_proxys_address() {
 /// A mesh's gateway that ends TLS and a sidecar, as two programs.
 #[test]
 fn a_chain_of_two_ends_tls_at_the_first() {
-    let Some(_turn) = turn("a_chain_of_two_ends_tls_at_the_first") else {
+    let Some(_lock) = lab_lock("a_chain_of_two_ends_tls_at_the_first") else {
         return;
     };
-    let name = name('j');
+    let name = lab_name('j');
     let balancers = "[[balancer]]\nname = \"sidecar\"\nkind = \"haproxy\"\nsite = \"side\"\n\
                      listen = 15006\nto = \"end:8080\"\n\
                      [[balancer]]\nname = \"gateway\"\nkind = \"nginx\"\nsite = \"edge\"\n\
@@ -108,8 +108,8 @@ fn a_chain_of_two_ends_tls_at_the_first() {
         return;
     };
     serve(&lab);
-    let gateway = at(&lab, "edge", 443).to_string();
-    let asked = with_namespace(&lab.namespace("client").expect("there"), || {
+    let gateway = socket_address(&lab, "edge", 443).to_string();
+    let answer = with_namespace(&lab.namespace("client").expect("there"), || {
         let mut client = process::command("openssl")
             .args(["s_client", "-quiet", "-connect", &gateway])
             .stdin(std::process::Stdio::piped())
@@ -118,7 +118,7 @@ fn a_chain_of_two_ends_tls_at_the_first() {
             .spawn()
             .expect("openssl");
         let mut input = client.stdin.take().expect("piped");
-        input.write_all(ASK.as_bytes()).expect("ask");
+        input.write_all(REQUEST.as_bytes()).expect("ask");
         let mut answer = String::new();
         let mut output = client.stdout.take().expect("piped");
         output.read_to_string(&mut answer).expect("an answer");
@@ -126,8 +126,8 @@ fn a_chain_of_two_ends_tls_at_the_first() {
         client.wait().expect("ended");
         answer
     });
-    let answer = asked.expect("enter");
-    let expected_answer = format!("{} GET /path", at(&lab, "side", 0).ip());
+    let answer = answer.expect("enter");
+    let expected_answer = format!("{} GET /path", socket_address(&lab, "side", 0).ip());
     assert!(answer.contains(&expected_answer), "{answer}");
     lab.down().expect("down");
     assert!(leftovers(&name).is_empty());

@@ -9,7 +9,7 @@ use neph_lab::{Lab, Record, Recording, ScheduleEvent, TruthFile, UpOptions, Verd
 use neph_sys::deadline::{Deadline, Stopwatch};
 use neph_sys::netns::with_namespace;
 
-use crate::support::{name, pair, turn};
+use crate::support::{lab_lock, lab_name, two_sites};
 
 /// A socket at `site` that gives up after a second.
 fn udp(lab: &Lab, site: &str) -> UdpSocket {
@@ -38,7 +38,7 @@ fn millis(delay: Duration) -> f64 {
 
 #[test]
 fn flows_take_one_of_two_paths_and_stay_there() {
-    let Some(_turn) = turn("flows_take_one_of_two_paths_and_stay_there") else {
+    let Some(_lock) = lab_lock("flows_take_one_of_two_paths_and_stay_there") else {
         return;
     };
     let text = "[[link.path]]\ndelay = \"8ms\"\n[[link.path]]\ndelay = \"40ms\"";
@@ -48,9 +48,9 @@ fn flows_take_one_of_two_paths_and_stay_there() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::with_name(name('x'))
+        ..UpOptions::with_name(lab_name('x'))
     };
-    let lab = Lab::up(&pair(text), &options).expect("up");
+    let lab = Lab::up(&two_sites(text), &options).expect("up");
     let to = udp(&lab, "s1");
     let mut taken: BTreeMap<u16, Vec<f64>> = BTreeMap::new();
     // Kept open, so that each has a port of its own.
@@ -95,7 +95,7 @@ fn flows_take_one_of_two_paths_and_stay_there() {
 
 #[test]
 fn schedule_times_count_from_each_cue() {
-    let Some(_turn) = turn("schedule_times_count_from_each_cue") else {
+    let Some(_lock) = lab_lock("schedule_times_count_from_each_cue") else {
         return;
     };
     let text = "delay = \"1ms\"\n[[link.schedule]]\nat = \"300ms\"\nuntil = \"600ms\"\n\
@@ -106,9 +106,9 @@ fn schedule_times_count_from_each_cue() {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::with_name(name('y'))
+        ..UpOptions::with_name(lab_name('y'))
     };
-    let lab = Lab::up(&pair(text), &options).expect("up");
+    let lab = Lab::up(&two_sites(text), &options).expect("up");
     let (from, to) = (udp(&lab, "s0"), udp(&lab, "s1"));
     for _ in 0..2 {
         lab.cue();
@@ -132,12 +132,12 @@ fn schedule_times_count_from_each_cue() {
     }
     lab.down().expect("down");
     let records = TruthFile::open(&folder.path().join("path0.truth")).expect("open");
-    held_to_the_cue(records.map(|record| record.expect("fine")));
+    assert_times_count_from_the_cue(records.map(|record| record.expect("fine")));
 }
 
 /// Every packet kept the delay of its moment, to the microseconds that two readings of two clocks
 /// differ by, and the steps came about at theirs.
-fn held_to_the_cue(records: impl Iterator<Item = Record>) {
+fn assert_times_count_from_the_cue(records: impl Iterator<Item = Record>) {
     let (mut cue, mut steps, mut slowed) = (0, Vec::new(), 0);
     for record in records {
         match record {
@@ -157,14 +157,14 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
                 due,
                 ..
             } => {
-                let came = (passage.arrival - cue) / 1_000_000;
-                let slow = passage.direction == 0 && (300..600).contains(&came);
+                let since_cue = (passage.arrival - cue) / 1_000_000;
+                let slow = passage.direction == 0 && (300..600).contains(&since_cue);
                 let expected = if slow { 50_000 } else { 1_000 };
                 let actual = (due - passage.arrival) / 1_000;
-                let turning = [299, 300, 599, 600].contains(&came);
+                let turning = [299, 300, 599, 600].contains(&since_cue);
                 assert!(
                     turning || (actual - expected).abs() < 50,
-                    "{actual} us at {came} ms"
+                    "{actual} us at {since_cue} ms"
                 );
                 slowed += u32::from(slow);
             }
@@ -179,17 +179,17 @@ fn held_to_the_cue(records: impl Iterator<Item = Record>) {
 #[test]
 fn an_unused_link_records_its_scheduled_changes() {
     let test = "an_unused_link_records_its_scheduled_changes";
-    let Some(_turn) = turn(test) else { return };
+    let Some(_lock) = lab_lock(test) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let options = UpOptions {
         truth: Some(Recording {
             folder: folder.path().into(),
             every: NonZeroU32::MIN,
         }),
-        ..UpOptions::with_name(name('z'))
+        ..UpOptions::with_name(lab_name('z'))
     };
     let changing = "[[link.schedule]]\nat = \"50ms\"\ndelay = \"5ms\"";
-    let lab = Lab::up(&pair(changing), &options).expect("up");
+    let lab = Lab::up(&two_sites(changing), &options).expect("up");
     let path = folder.path().join("path0.truth");
     let steps = || {
         // Its header may not be in it yet.

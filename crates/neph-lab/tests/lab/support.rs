@@ -12,10 +12,10 @@ use neph_lab::{Lab, Topology, UpOptions};
 use neph_sys::netns::with_namespace;
 use neph_text::Source;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static LAB_LOCK: Mutex<()> = Mutex::new(());
 
-/// Permission to use the machine: none without root. Labs that measure must not overlap.
-pub(crate) fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
+/// The lock of the tests that use labs; `None` without root. Labs that measure must not overlap.
+pub(crate) fn lab_lock(test: &str) -> Option<MutexGuard<'static, ()>> {
     let status = std::fs::read_to_string("/proc/self/status").expect("proc is mounted");
     let root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
     if !root {
@@ -26,11 +26,11 @@ pub(crate) fn turn(test: &str) -> Option<MutexGuard<'static, ()>> {
         println!("SKIP {test}: labs need root");
         return None;
     }
-    Some(ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner))
+    Some(LAB_LOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A lab name that no other process of these tests uses.
-pub(crate) fn name(letter: char) -> String {
+pub(crate) fn lab_name(letter: char) -> String {
     format!("{letter}{}", std::process::id())
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn leftovers(lab: &str) -> BTreeSet<String> {
 }
 
 /// Two sites, and a link between them that is described by `features`.
-pub(crate) fn pair(features: &str) -> Topology {
+pub(crate) fn two_sites(features: &str) -> Topology {
     chain(&[features])
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn chain(features: &[&str]) -> Topology {
 }
 
 /// A topology that is shipped.
-pub(crate) fn shipped(text: &str) -> Topology {
+pub(crate) fn parse_shipped(text: &str) -> Topology {
     Topology::parse(&Source::new("shipped", text)).expect("shipped")
 }
 

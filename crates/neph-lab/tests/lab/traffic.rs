@@ -9,7 +9,7 @@ use neph_sys::clock;
 use neph_sys::deadline::{poll, wait_until};
 use neph_text::Source;
 
-use crate::support::{leftovers, name, turn};
+use crate::support::{lab_lock, lab_name, leftovers};
 
 /// The IP protocol's number.
 const TCP: u8 = 6;
@@ -24,23 +24,23 @@ fn topology(traffic: &str) -> Topology {
 }
 
 /// Looks at the lab until it is as wanted.
-fn await_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
+fn wait_for_status(name: &str, wanted: impl Fn(&LabStatus) -> bool) -> LabStatus {
     let mut status = None;
-    let is_so = wait_until(Duration::from_secs(20), || {
+    let is_reached = wait_until(Duration::from_secs(20), || {
         status = Some(Lab::status(name).expect("it is up"));
         status.as_ref().is_some_and(&wanted)
     });
-    assert!(is_so, "{status:#?}");
+    assert!(is_reached, "{status:#?}");
     status.expect("it was looked at")
 }
 
 #[test]
 fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     let test = "a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('x');
+    let name = lab_name('x');
     let bulk = "at = \"300ms\"\nuntil = \"1300ms\"\nstreams = 2\ncongestion = \"cubic\"";
     let folder = tempfile::tempdir().expect("a folder");
     let options = UpOptions {
@@ -52,10 +52,10 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     };
     let lab = Lab::up(&topology(bulk), &options).expect("up");
     lab.cue();
-    await_status(&name, |status| status.traffic[0].on);
-    let over = await_status(&name, |status| !status.traffic[0].on);
+    wait_for_status(&name, |status| status.traffic[0].on);
+    let stopped = wait_for_status(&name, |status| !status.traffic[0].on);
     // 8 Mbit/s for a second are a million bytes, with headers; a busy machine begins late.
-    let received = over.traffic[0].received;
+    let received = stopped.traffic[0].received;
     assert!((500_000..1_050_000).contains(&received), "{received} bytes");
     // What waits in the queue (256 KiB, 260 ms) still leaves; the senders' buffers do not.
     let delivered = || {
@@ -69,30 +69,30 @@ fn a_transfer_fills_its_link_in_its_time_and_again_after_the_next_cue() {
     });
     assert!(is_quiet, "nothing is sent any more");
     lab.cue();
-    await_status(&name, |status| {
+    wait_for_status(&name, |status| {
         status.traffic[0].received > received + 200_000
     });
     lab.down().expect("down while it flows");
     assert_eq!(leftovers(&name), [].into());
-    nothing_came_before_its_time(&folder.path().join("a-b.truth"));
+    assert_no_packet_before_its_time(&folder.path().join("a-b.truth"));
 }
 
 /// Of each of two cues the first packet of TCP came 300 ms after it, by the link's record.
-fn nothing_came_before_its_time(record: &Path) {
-    let (mut cues, mut firsts) = (Vec::new(), Vec::new());
+fn assert_no_packet_before_its_time(record: &Path) {
+    let (mut cues, mut first_arrivals) = (Vec::new(), Vec::new());
     for record in TruthFile::open(record).expect("open") {
         match record.expect("fine") {
             Record::Cue { at } => cues.push(at),
             Record::Packet { passage, .. }
-                if passage.identity.protocol == TCP && firsts.len() < cues.len() =>
+                if passage.identity.protocol == TCP && first_arrivals.len() < cues.len() =>
             {
-                firsts.push(passage.arrival);
+                first_arrivals.push(passage.arrival);
             }
             _ => {}
         }
     }
-    assert_eq!((cues.len(), firsts.len()), (2, 2));
-    for (cue, first) in cues.iter().zip(firsts) {
+    assert_eq!((cues.len(), first_arrivals.len()), (2, 2));
+    for (cue, first) in cues.iter().zip(first_arrivals) {
         assert!(
             first - cue >= 300_000_000,
             "{} ns after the cue",
@@ -104,10 +104,10 @@ fn nothing_came_before_its_time(record: &Path) {
 #[test]
 fn a_missing_congestion_control_of_traffic_fails_the_up() {
     let test = "a_missing_congestion_control_of_traffic_fails_the_up";
-    let Some(_turn) = turn(test) else {
+    let Some(_lock) = lab_lock(test) else {
         return;
     };
-    let name = name('y');
+    let name = lab_name('y');
     let topology = topology("until = \"1s\"\ncongestion = \"nonesuch\"");
     let error = Lab::up(&topology, &UpOptions::with_name(&name)).expect_err("there is none");
     assert!(

@@ -16,56 +16,58 @@ use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::deadline::poll;
 
 /// How often at most.
-const TIMES: usize = 4;
+const MAX_ATTEMPTS: usize = 4;
 /// More than this share of all CPU time stolen is a disturbance.
-const STOLEN: f64 = 0.01;
+const MAX_STOLEN_SHARE: f64 = 0.01;
 /// CPUs that are idle for less than this share are used by others too: none of these measurements needs
 /// all of them.
-const IDLE: f64 = 0.15;
+const MIN_IDLE_SHARE: f64 = 0.15;
 /// A thread that wakes later than this was kept from its CPU by others, nanoseconds.
-const LATE: i64 = 5_000_000;
+const LATE_WAKE_NS: i64 = 5_000_000;
 /// So many of a hundred such are a disturbance.
-const LATE_PERCENT: u64 = 2;
-const STEP: i64 = 5_000_000;
+const MAX_LATE_PERCENT: u64 = 2;
+const SLEEP_NS: i64 = 5_000_000;
 /// How long the machine is waited for until it is calm.
-const CALM: Duration = Duration::from_mins(3);
+const CALM_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Measures, and again where the machine was disturbed.
-pub(crate) fn undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
-    for _ in 1..TIMES {
-        let (measured, disturbance) = watched(&mut measure);
+pub(crate) fn measure_undisturbed<T>(mut measure: impl FnMut() -> T) -> T {
+    for _ in 1..MAX_ATTEMPTS {
+        let (measured, disturbance) = measure_with_disturbance(&mut measure);
         match disturbance {
             None => return measured,
             Some(message) => println!("measured once more: {message}"),
         }
         let mut before = CpuTime::now();
-        poll(Duration::from_secs(1), CALM, || {
+        poll(Duration::from_secs(1), CALM_TIMEOUT, || {
             let now = CpuTime::now();
-            let lately = now.since(before);
+            let last_second = now.since(before);
             before = now;
-            lately.total > 0 && lately.share(lately.idle) > 0.5
+            last_second.total > 0 && last_second.share(last_second.idle) > 0.5
         });
     }
     measure()
 }
 
 /// What was measured, and what disturbed it.
-fn watched<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
+fn measure_with_disturbance<T>(measure: impl FnOnce() -> T) -> (T, Option<String>) {
     let is_over = AtomicBool::new(false);
     let before = CpuTime::now();
-    let (measured, (woke, late)) = thread::scope(|scope| {
-        let watch = scope.spawn(|| wakes(&is_over));
+    let (measured, (wake_count, late_count)) = thread::scope(|scope| {
+        let wake_thread = scope.spawn(|| count_wakes(&is_over));
         // Also when the measurement fails: the other thread would go on for ever.
-        let over = SetAtEnd(&is_over);
+        let set_at_end = SetAtEnd(&is_over);
         let measured = measure();
-        drop(over);
-        (measured, watch.join().expect("it only sleeps"))
+        drop(set_at_end);
+        (measured, wake_thread.join().expect("it only sleeps"))
     });
-    let spent = CpuTime::now().since(before);
-    let (stolen, idle) = (spent.share(spent.stolen), spent.share(spent.idle));
-    let is_late = late * 100 > woke * LATE_PERCENT;
-    let reason = (stolen > STOLEN || idle < IDLE || is_late).then(|| {
-        format!("CPUs {stolen:.3} stolen, {idle:.3} idle, {late} of {woke} wakes were late")
+    let used = CpuTime::now().since(before);
+    let (stolen, idle) = (used.share(used.stolen), used.share(used.idle));
+    let is_late = late_count * 100 > wake_count * MAX_LATE_PERCENT;
+    let reason = (stolen > MAX_STOLEN_SHARE || idle < MIN_IDLE_SHARE || is_late).then(|| {
+        format!(
+            "CPUs {stolen:.3} stolen, {idle:.3} idle, {late_count} of {wake_count} wakes were late"
+        )
     });
     (measured, reason)
 }
@@ -79,13 +81,13 @@ impl Drop for SetAtEnd<'_> {
 }
 
 /// How often a thread woke until it was over, and how often late.
-fn wakes(is_over: &AtomicBool) -> (u64, u64) {
+fn count_wakes(is_over: &AtomicBool) -> (u64, u64) {
     let (mut wake_count, mut late_count) = (0, 0);
     while !is_over.load(Ordering::Relaxed) {
-        let due = RawNanos(clock::raw().0 + STEP);
+        let due = RawNanos(clock::raw().0 + SLEEP_NS);
         let wake_time = clock::sleep_until(due, Spin::NONE);
         wake_count += 1;
-        late_count += u64::from(wake_time.0 - due.0 > LATE);
+        late_count += u64::from(wake_time.0 - due.0 > LATE_WAKE_NS);
     }
     (wake_count, late_count)
 }

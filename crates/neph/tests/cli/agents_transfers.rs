@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::agent_sites::{SITES, Sites};
 use crate::agents::mesh;
 use crate::servers::free_port;
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// The experiments of a plan with messages and a paced transfer between two agents, as stored.
 fn measured() -> (Sites, Vec<Value>) {
@@ -33,7 +33,7 @@ fn measured() -> (Sites, Vec<Value>) {
 /// Transfers are measured as messages are: in the same rounds, by the same orders.
 #[test]
 fn sites_measure_the_throughput_between_them() {
-    let (sites, experiments) = undisturbed(measured);
+    let (sites, experiments) = measure_undisturbed(measured);
     let is_transfer = |entry: &&Value| {
         let label = entry["scenario"].as_str().unwrap_or_default();
         label.contains("udp throughput 5Mbit/s")

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::neph::TestFolder;
 use crate::servers::{Server, certificate, free_port, serve};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// A reflector with a certificate of its own, and the certificate's file.
 fn self_signed(test: &str) -> Option<(Server, tempfile::TempDir)> {
@@ -216,7 +216,7 @@ fn pings_go_on_between_blocks() {
         reflector.address()
     );
     fs::write(folder.path("p.toml"), plan).expect("a file");
-    let shown = undisturbed(|| {
+    let shown = measure_undisturbed(|| {
         let ran = folder.neph(["run", "p.toml", "--no-report", "--quiet"]);
         assert_eq!(ran.status, 0, "{}", ran.err);
         folder.neph(["show", "last", "--format", "json"])

@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::labs::{TWO_SITES, privileged, topology_folder};
 use crate::neph::{eventually, send_signal, start_and_read_line};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 #[test]
 fn a_lab_is_verified() {
     if !privileged("a_lab_is_verified") {
         return;
     }
-    let ran = undisturbed(|| {
+    let ran = measure_undisturbed(|| {
         topology_folder(TWO_SITES).neph(["lab", "verify", "two.toml", "--format", "json"])
     });
     let checks: Value = serde_json::from_str(&ran.out).expect("JSON");

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use neph_sys::process;
 
 use crate::setup::is_privileged;
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 fn shipped_text(entry: &str, file: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../gallery");
@@ -53,7 +53,7 @@ fn neph(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
 
 /// Measures the entry or its control with the topology of a shipped file, on a calm machine.
 fn measured(is_control: bool, topology_file: &str) -> (Option<i32>, String) {
-    undisturbed(|| {
+    measure_undisturbed(|| {
         let folder = tempfile::tempdir().expect("a folder");
         write_entry(
             folder.path(),

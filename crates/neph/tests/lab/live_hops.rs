@@ -9,7 +9,7 @@ use neph_sys::process;
 use serde_json::Value;
 
 use crate::setup::{TwoSites, is_privileged, measure, median, neph};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// Of the segment's row: packets of a protocol one way.
 fn row<'a>(document: &'a Value, direction: &str, protocol: &str) -> &'a Value {
@@ -67,7 +67,7 @@ fn the_segment_between_two_live_points_is_the_link() {
         return;
     }
     let link = "delay = \"3ms\"\na_to_b = { delay = \"7ms\" }";
-    let (document, recorded) = undisturbed(|| {
+    let (document, recorded) = measure_undisturbed(|| {
         let lab = TwoSites::up("hops_live", link);
         let reflector = lab.reflector(Span::ZERO);
         let document = hops_document(&lab, || {

@@ -3,7 +3,7 @@
 use neph_model::{ClockOffset, Ledger, Message, Span, Stage};
 
 use crate::setup::{TwoSites, is_privileged, measure, median};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// The bound: the median network stage within this of what the link really did, on a
 /// machine whose stamps cost nothing and that is punctual. What they cost on this one is measured
@@ -109,7 +109,7 @@ fn server_waiting_time_changes_only_the_server_stage() {
     }
     let mut network = Vec::new();
     for processing_ms in [0, 20, 60] {
-        let (messages, link_delay) = undisturbed(|| {
+        let (messages, link_delay) = measure_undisturbed(|| {
             let lab = TwoSites::up(&format!("think{processing_ms}"), "delay = \"5ms\"");
             let reflector = lab.reflector(Span::from_millis(processing_ms));
             let messages = measure(lab.flow("ws", Span::from_millis(100), 30));

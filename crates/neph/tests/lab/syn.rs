@@ -10,7 +10,7 @@ use neph_probe::{
 };
 
 use crate::setup::{TwoSites, is_privileged, measure, median};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// As for the network stage, once for each direction.
 const MAX_ERROR: i64 = 2 * 20_000;
@@ -35,7 +35,7 @@ fn the_rtt_of_a_syn_equals_the_delay_of_the_link() {
     if !is_privileged("the_rtt_of_a_syn_equals_the_delay_of_the_link") {
         return;
     }
-    let (syn_rtt, own_rtt, link_delays) = undisturbed(|| {
+    let (syn_rtt, own_rtt, link_delays) = measure_undisturbed(|| {
         let lab = TwoSites::up("syn", "delay = \"10ms\"");
         let reflector = lab.reflector(Span::ZERO);
         // Shorter than the round trip too: each SYN then finds the target waiting for the one before.

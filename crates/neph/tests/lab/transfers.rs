@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::setup::{PORT, TwoSites, is_privileged, neph, run_successfully};
-use crate::undisturbed::undisturbed;
+use crate::undisturbed::measure_undisturbed;
 
 /// Round trips of 20 and 23.6 ms: the source's 18 % more.
 const LINK: &str = "
@@ -43,7 +43,8 @@ fn transfers_on_the_slow_paths_ports_take_18_percent_longer() {
     if !is_privileged("transfers_on_the_slow_paths_ports_take_18_percent_longer") {
         return;
     }
-    let (document, workspace) = undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
+    let (document, workspace) =
+        measure_undisturbed(|| measured(&TwoSites::up("transfers", LINK), "20"));
     let transfers = &document["pairs"][0]["transfers"];
     let [fast, slow] = [&transfers[0], &transfers[1]];
     for (class, lowest) in [(fast, 40_000_000), (slow, 47_200_000)] {
@@ -68,7 +69,8 @@ fn transfers_after_a_reshuffle_count_for_the_path_they_took() {
         return;
     }
     let link = format!("{LINK}[[link.schedule]]\nat = \"10s\"\nreshuffle = true\n");
-    let (document, workspace) = undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
+    let (document, workspace) =
+        measure_undisturbed(|| measured(&TwoSites::up("reshuffled", &link), "200"));
     let pair = &document["pairs"][0];
     let moved_transfers = pair["transfers_moved"].as_u64().expect("a number");
     assert!((60..300).contains(&moved_transfers), "{pair}");
