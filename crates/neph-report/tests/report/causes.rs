@@ -6,7 +6,7 @@ use neph_report::{text, write_report};
 use crate::synthetic::{self, HOME, Link, METRO, Shape};
 
 /// Two sizes over a link of 3 Mbit/s.
-fn narrow() -> neph_analysis::CampaignData {
+fn campaign_over_slow_link() -> neph_analysis::CampaignData {
     synthetic::campaign(&Shape {
         links: vec![HOME],
         intervals_ms: vec![100],
@@ -18,16 +18,13 @@ fn narrow() -> neph_analysis::CampaignData {
 
 #[test]
 fn the_report_begins_with_causes_and_omits_weaker_findings() {
-    let data = narrow();
+    let data = campaign_over_slow_link();
     let folder = tempfile::tempdir().unwrap();
     let settings = PlotSettings::default();
     let actual = diagnose(&data, &settings);
     let written = write_report(&data, &settings, &actual, folder.path()).unwrap();
     let page = std::fs::read_to_string(&written[0]).unwrap();
-    let at = |printed_text: &str| {
-        page.find(printed_text)
-            .unwrap_or_else(|| panic!("{printed_text}"))
-    };
+    let at = |sentence: &str| page.find(sentence).unwrap_or_else(|| panic!("{sentence}"));
     assert!(at("What causes it") < at("Serialisation on a slow link"));
     assert!(at("Serialisation on a slow link") < at("What was measured"));
     assert!(at("Remedy: send fewer bytes") < at("What was measured"));
@@ -125,7 +122,7 @@ fn causes_are_ordered_by_cost_and_limited_to_plotted_blocks() {
 
 #[test]
 fn every_line_of_causes_fits_the_terminal() {
-    let actual = diagnose(&narrow(), &PlotSettings::default());
+    let actual = diagnose(&campaign_over_slow_link(), &PlotSettings::default());
     for width in [50, 80, 120] {
         let printed = neph_report::diagnoses_in_brief(&actual, width)
             + &neph_report::diagnoses_in_full(&actual, width);
@@ -133,7 +130,12 @@ fn every_line_of_causes_fits_the_terminal() {
         assert!(widest.is_some_and(|widest| widest <= width), "{printed}");
     }
     assert!(
-        !text(&narrow(), &PlotSettings::default(), &actual, 100)
-            .contains("are transmission and queueing of")
+        !text(
+            &campaign_over_slow_link(),
+            &PlotSettings::default(),
+            &actual,
+            100
+        )
+        .contains("are transmission and queueing of")
     );
 }

@@ -13,18 +13,18 @@ fn capacity_findings(data: &CampaignData) -> Vec<Finding> {
 }
 
 /// Replies to home come one behind the other, as fast as its uplink takes 100 KiB.
-fn queued() -> CampaignData {
-    const TAKES: Span = Span::from_millis(290);
+fn campaign_with_full_uplink() -> CampaignData {
+    const TRANSMISSION_TIME: Span = Span::from_millis(290);
     let mut data = synthetic::twelve_scenarios();
     let scenarios = &data.scenarios;
-    let narrow = data.experiments.iter_mut().filter(|experiment| {
+    let uplink_experiments = data.experiments.iter_mut().filter(|experiment| {
         let scenario = &scenarios[experiment.scenario];
         scenario.endpoint == "home" && scenario.request_size.bytes() == 102_400
     });
-    for experiment in narrow {
+    for experiment in uplink_experiments {
         let mut free = Instant::from_nanos(0);
         for message in &mut experiment.flows[0].exchanges {
-            free = free.max(message.intended) + TAKES;
+            free = free.max(message.intended) + TRANSMISSION_TIME;
             message.response = message.response.map(|_| free - message.intended);
         }
     }
@@ -33,7 +33,7 @@ fn queued() -> CampaignData {
 
 #[test]
 fn a_home_uplink_that_is_too_narrow_is_named() {
-    let findings = capacity_findings(&queued());
+    let findings = capacity_findings(&campaign_with_full_uplink());
     let words = "'home · every 100 ms · 100 KiB' needs 290 % of its link: 8.19 Mbit/s of the \
                  2.82 Mbit/s that the throughput checks found. Its messages wait for each other";
     assert!(findings[0].text.starts_with(words), "{findings:?}");
@@ -52,7 +52,7 @@ fn traffic_within_capacity_has_no_overload_finding() {
 }
 
 /// Continent's check of the last block lost nothing and met no queue.
-fn ended_early() -> CampaignData {
+fn campaign_with_short_check() -> CampaignData {
     let mut data = synthetic::twelve_scenarios();
     let checks = data.throughputs.iter_mut();
     let last = checks.rev().find(|check| check.endpoint == "continent");
@@ -66,7 +66,7 @@ fn ended_early() -> CampaignData {
 
 #[test]
 fn a_check_that_ended_early_reports_a_lower_bound() {
-    let mut data = ended_early();
+    let mut data = campaign_with_short_check();
     let findings = capacity_findings(&data);
     let has_cross_flows = |finding: &Finding| finding.evidence.contains_key("cross_flows");
     assert!(!findings.iter().any(has_cross_flows), "{findings:?}");
@@ -81,9 +81,9 @@ fn a_check_that_ended_early_reports_a_lower_bound() {
     data.throughputs
         .retain(|check| check.block == 5 && check.endpoint == "continent");
     let findings = capacity_findings(&data);
-    let printed_text = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
+    let expected = "uses at most 17 % of its link: 8.19 Mbit/s of at least 47 Mbit/s. No other scenario \
                  uses a larger share of its link.";
-    assert!(findings[0].text.contains(printed_text), "{findings:?}");
+    assert!(findings[0].text.contains(expected), "{findings:?}");
 }
 
 #[test]

@@ -15,11 +15,11 @@ use neph_stats::Level;
 use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Mbit/s over the underlay, and over the overlay.
-const CARRIED: [(&str, f64, f64); 2] = [("ams-lju", 90.0, 54.0), ("mil-bra", 80.0, 72.0)];
+const GOODPUT_MBIT: [(&str, f64, f64); 2] = [("ams-lju", 90.0, 54.0), ("mil-bra", 80.0, 72.0)];
 const BLOCKS: u32 = 12;
 
-fn scenario(of: &Scenario, index: u32, circuit: &str, network: &str) -> Scenario {
-    let mut scenario = of.clone();
+fn scenario(template: &Scenario, index: u32, circuit: &str, network: &str) -> Scenario {
+    let mut scenario = template.clone();
     let measure: Measure = "tcp throughput".parse().expect("a measure");
     (scenario.id, scenario.index) = (ScenarioId(1000 + u64::from(index)), index);
     scenario.endpoint = format!("{circuit} {network}");
@@ -54,16 +54,16 @@ fn add_transfer(data: &mut CampaignData, scenario: &Scenario, block: u32, quanti
 fn with_transfers() -> CampaignData {
     let mut data = synthetic::campaign_over(&[METRO, CONTINENT], BLOCKS);
     let first = data.scenarios[0].clone();
-    for (circuit, underlay, overlay) in CARRIED {
-        for (network, carried) in [("underlay", underlay), ("docker", overlay)] {
+    for (circuit, underlay, overlay) in GOODPUT_MBIT {
+        for (network, goodput) in [("underlay", underlay), ("docker", overlay)] {
             let index = data.scenarios.len();
             let index = u32::try_from(index).expect("a few");
             let scenario = scenario(&first, index, circuit, network);
             for block in 0..BLOCKS {
-                let around = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
+                let factor = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
                 let quantities = Quantities {
                     peer: ([192, 0, 2, 1], 7420).into(),
-                    values: BTreeMap::from([(Quantity::UpGoodput, carried * 1e6 * around)]),
+                    values: BTreeMap::from([(Quantity::UpGoodput, goodput * 1e6 * factor)]),
                     limits: vec!["The path is the limit: it carries no more.".to_owned()],
                 };
                 add_transfer(&mut data, &scenario, block, quantities);
@@ -79,7 +79,7 @@ fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
     let circuits = circuits::of(&with_transfers(), &PlotSettings::default());
     assert_eq!(circuits.networks, ["underlay", "docker"]);
     assert_eq!(circuits.rows.len(), 2);
-    for (row, (circuit, underlay, overlay)) in circuits.rows.iter().zip(CARRIED) {
+    for (row, (circuit, underlay, overlay)) in circuits.rows.iter().zip(GOODPUT_MBIT) {
         assert_eq!(
             (row.circuit.as_str(), row.measurement.as_str()),
             (circuit, "tcp throughput")
@@ -88,8 +88,8 @@ fn the_matrix_has_the_median_of_each_circuit_over_each_network() {
             let summary = cell.as_ref().and_then(QuantityCourse::summary);
             summary.expect("it was measured").median
         });
-        let put_in = [underlay, overlay].map(|carried| Level::At(carried * 1e6));
-        assert_eq!(medians.collect::<Vec<_>>(), put_in);
+        let expected = [underlay, overlay].map(|goodput| Level::At(goodput * 1e6));
+        assert_eq!(medians.collect::<Vec<_>>(), expected);
     }
 }
 

@@ -5,13 +5,13 @@ use neph_model::{Outcome, Span};
 
 use crate::findings::sentences;
 use crate::synthetic::{self, CONTINENT, Link, METRO};
-use crate::unanswered::ending;
+use crate::unanswered::set_outcomes;
 
 #[test]
 fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     // metro replies ten times faster than continent, to fewer than half of its messages.
     let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
-    ending(&mut data, 0, 180, Outcome::Lost);
+    set_outcomes(&mut data, 0, 180, Outcome::Lost);
     let findings = findings(&data, &PlotSettings::default());
     let endpoint = findings.iter().find(|f| f.topic == "endpoint").unwrap();
     assert_eq!(
@@ -21,9 +21,9 @@ fn an_endpoint_that_answers_fast_but_seldom_is_not_the_fastest() {
     assert!(endpoint.evidence["shift_least_ms"].is_infinite());
     // As long as most are answered, the loss moves the median and no more.
     let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
-    ending(&mut data, 0, 100, Outcome::Failed);
-    let printed = sentences(&data);
-    assert!(printed.contains("continent is 35.98 ms"), "{printed}");
+    set_outcomes(&mut data, 0, 100, Outcome::Failed);
+    let text = sentences(&data);
+    assert!(text.contains("continent is 35.98 ms"), "{text}");
 }
 
 #[test]
@@ -33,23 +33,23 @@ fn slower_is_reported_only_if_significant_and_relevant() {
         name: "twin",
         ..METRO
     };
-    let printed = sentences(&synthetic::campaign_over(&[METRO, twin], 6));
+    let text = sentences(&synthetic::campaign_over(&[METRO, twin], 6));
     assert!(
-        printed.contains("less than the margin of 211 µs, at the median"),
-        "{printed}"
+        text.contains("less than the margin of 211 µs, at the median"),
+        "{text}"
     );
     assert!(
-        !printed.contains("slower") && !printed.contains("faster"),
-        "{printed}"
+        !text.contains("slower") && !text.contains("faster"),
+        "{text}"
     );
     // Three blocks can tell nothing, however far apart the medians lie.
-    let printed = sentences(&synthetic::campaign_over(&[METRO, CONTINENT], 3));
+    let text = sentences(&synthetic::campaign_over(&[METRO, CONTINENT], 3));
     assert!(
-        printed.contains("continent took 36.0")
-            && printed.contains(
+        text.contains("continent took 36.0")
+            && text.contains(
                 "more than metro at the median; no verdict yet: 3 blocks measured, 6 needed"
             ),
-        "{printed}"
+        "{text}"
     );
 }
 
@@ -92,19 +92,19 @@ fn verdicts_on_several_endpoints_are_one_family() {
         sentences(&data)
     };
     // One of 256 arrangements, both directions, two comparisons: 4 / 256.
-    let printed = sentences_of(8);
+    let text = sentences_of(8);
     assert!(
-        printed.contains("b is 1.00 ms (95 % confidence interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
-        "{printed}"
+        text.contains("b is 1.00 ms (95 % confidence interval 1.00 ms to 1.00 ms) slower than a at the median; significant over 8 blocks (p 0.016, corrected for 2 comparisons)"),
+        "{text}"
     );
     assert!(
-        printed.contains("c took") && printed.contains("undecided over 8 blocks"),
-        "{printed}"
+        text.contains("c took") && text.contains("undecided over 8 blocks"),
+        "{text}"
     );
-    let printed = sentences_of(6);
+    let text = sentences_of(6);
     assert!(
-        printed.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks measured, 7 needed for the 2 comparisons of this report"),
-        "{printed}"
+        text.contains("b took 1.00 ms more than a at the median; no verdict yet: 6 blocks measured, 7 needed for the 2 comparisons of this report"),
+        "{text}"
     );
 }
 
@@ -112,15 +112,18 @@ fn verdicts_on_several_endpoints_are_one_family() {
 #[test]
 fn the_baseline_is_the_plans_first_or_the_one_that_it_names() {
     let data = synthetic::campaign_over(&[CONTINENT, METRO], 6);
-    let about = |settings: &PlotSettings| {
+    let finding_texts = |settings: &PlotSettings| {
         let findings = findings(&data, settings);
         let endpoint = findings.into_iter().find(|f| f.topic == "endpoint");
         endpoint.expect("a sentence").about
     };
-    assert_eq!(about(&PlotSettings::default()), ["metro", "continent"]);
+    assert_eq!(
+        finding_texts(&PlotSettings::default()),
+        ["metro", "continent"]
+    );
     let with_baseline = PlotSettings {
         baseline: Some("metro".to_owned()),
         ..PlotSettings::default()
     };
-    assert_eq!(about(&with_baseline), ["continent", "metro"]);
+    assert_eq!(finding_texts(&with_baseline), ["continent", "metro"]);
 }

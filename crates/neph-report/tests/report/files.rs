@@ -82,7 +82,7 @@ fn a_folder_that_cannot_be_made_is_named() {
 #[test]
 fn a_long_run_is_drawn_in_few_marks() {
     let folder = tempfile::tempdir().unwrap();
-    let data = synthetic::long(50_000);
+    let data = synthetic::long_campaign(50_000);
     let written = report(&data, folder.path()).unwrap();
     let bytes = written[0].metadata().unwrap().len();
     assert!(bytes < 800_000, "{bytes} bytes for one scenario");
@@ -95,12 +95,12 @@ fn a_report_is_written_over_a_report_and_over_nothing_else() {
     let into = |path: &Path| report(&data, path);
     let foreign = folder.path().join("index.html");
     for (name, is_folder) in [("index.html", false), ("notes", false), ("figures", true)] {
-        let stranger = folder.path().join(name);
+        let other_file = folder.path().join(name);
         let file = if is_folder {
-            fs::create_dir(&stranger).unwrap();
-            stranger.join("mine.svg")
+            fs::create_dir(&other_file).unwrap();
+            other_file.join("mine.svg")
         } else {
-            stranger.clone()
+            other_file.clone()
         };
         fs::write(&file, "<title>Mine</title>").unwrap();
         let error = into(folder.path()).unwrap_err().to_string();

@@ -69,7 +69,7 @@ fn the_idle_slow_start_is_found_with_its_cause() {
 
 #[test]
 fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
-    let of_interval = |data: &CampaignData| {
+    let interval_findings = |data: &CampaignData| {
         let findings = findings(data, &PlotSettings::default());
         let first = findings.into_iter().find(|f| f.topic == "interval");
         first.expect("the effect is there").text
@@ -85,7 +85,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
             }
         }
     }
-    let text = of_interval(&data);
+    let text = interval_findings(&data);
     assert!(
         text.contains("still in the slow start of a new connection")
             && !text.contains("repeats slow start"),
@@ -100,7 +100,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
             }
         }
     }
-    let text = of_interval(&data);
+    let text = interval_findings(&data);
     assert!(
         text.contains("repeats slow start after an idle period"),
         "{text}"
@@ -112,7 +112,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
         let sysctls = &mut provenance.host.sysctls;
         sysctls.insert("net.ipv4.tcp_slow_start_after_idle".into(), "0".into());
     }
-    let text = of_interval(&data);
+    let text = interval_findings(&data);
     assert!(
         text.contains(" more than ") && !text.contains("window"),
         "{text}"
@@ -124,7 +124,7 @@ fn slow_start_after_idling_is_blamed_only_where_the_windows_show_it() {
             scenario.request_size = ByteSize(100_000);
         }
     }
-    let text = of_interval(&data);
+    let text = interval_findings(&data);
     assert!(
         text.contains("so 100 kB need several round trips"),
         "{text}"
@@ -144,10 +144,10 @@ fn a_stage_is_most_of_the_mean_time_only_from_a_half_on() {
         messages: 300,
     });
     // 120 ms of waiting for the window, 100 ms of work, 44 ms on the way.
-    let printed = sentences(&data);
+    let text = sentences(&data);
     assert!(
-        printed.contains("The stage 'send window' takes 44 % of the mean response time, the largest part, in 'continent"),
-        "{printed}"
+        text.contains("The stage 'send window' takes 44 % of the mean response time, the largest part, in 'continent"),
+        "{text}"
     );
 }
 
@@ -171,11 +171,14 @@ fn a_stage_that_is_the_whole_ledger_is_no_finding() {
 #[test]
 fn a_network_far_beyond_the_echo_is_named() {
     let findings = findings(&synthetic::twelve_scenarios(), &PlotSettings::default());
-    let far = findings
+    let network_finding = findings
         .iter()
         .find(|f| f.topic == "transmission")
         .expect("network far beyond the echo");
-    assert!(far.evidence["network_ms"] > 285.0 && far.evidence["icmp_ms"] < 12.2);
+    assert!(
+        network_finding.evidence["network_ms"] > 285.0
+            && network_finding.evidence["icmp_ms"] < 12.2
+    );
 }
 
 #[test]
@@ -299,15 +302,15 @@ fn an_import_reports_no_loss_or_warnings_it_cannot_know() {
     let provenance = data.experiments[0].provenance.as_mut().unwrap();
     provenance.load = None;
     provenance.lateness_p99 = None;
-    let printed = sentences(&data);
-    assert!(printed.contains("300 of them answered.\n"), "{printed}");
+    let text = sentences(&data);
+    assert!(text.contains("300 of them answered.\n"), "{text}");
     assert!(
-        printed.contains("How many messages were lost is not known"),
-        "{printed}"
+        text.contains("How many messages were lost is not known"),
+        "{text}"
     );
-    assert!(printed.contains("Warnings are not available"), "{printed}");
+    assert!(text.contains("Warnings are not available"), "{text}");
     for unexpected in ["messages were lost:", "bounds the loss", "sent on schedule"] {
-        assert!(!printed.contains(unexpected), "{printed}");
+        assert!(!text.contains(unexpected), "{text}");
     }
     let terminal_report = terminal_report(&data, 100);
     assert!(
@@ -336,13 +339,13 @@ fn an_empty_campaign_is_no_panic() {
     let mut cut_off = data.experiments.remove(0).experiment;
     cut_off.status = ExperimentStatus::Interrupted;
     data.left_out = vec![cut_off];
-    let printed = sentences(&data);
+    let text = sentences(&data);
     assert!(
-        printed.starts_with("Measured campaign: No experiment is complete. 1 scenario of the plan")
-            && printed.contains("1 interrupted experiment is left out"),
-        "{printed}"
+        text.starts_with("Measured campaign: No experiment is complete. 1 scenario of the plan")
+            && text.contains("1 interrupted experiment is left out"),
+        "{text}"
     );
-    assert!(!printed.contains("No warnings"), "{printed}");
+    assert!(!text.contains("No warnings"), "{text}");
     assert!(neph_report::draw(&data, &PlotSettings::default()).is_empty());
 }
 

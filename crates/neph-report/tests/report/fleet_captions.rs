@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_report::{Figure, Mark, draw};
 
-use crate::legible::texts;
-use crate::synthetic::fleet::{Mood, World};
+use crate::synthetic::fleet::{FleetModel, PathStability};
+use crate::text_layout::texts;
 
-const SMALL: World = World {
+const SMALL: FleetModel = FleetModel {
     flows: 8,
     pairs: 1,
     seconds: 300,
-    mood: Mood::Wild,
+    stability: PathStability::Unstable,
 };
 
 fn draw_figures(data: &CampaignData) -> Vec<Figure> {
@@ -22,8 +22,8 @@ fn draw_figures(data: &CampaignData) -> Vec<Figure> {
 
 #[test]
 fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
-    let world = World { flows: 4, ..SMALL };
-    let figures = draw_figures(&world.campaign());
+    let fleet_model = FleetModel { flows: 4, ..SMALL };
+    let figures = draw_figures(&fleet_model.campaign());
     let latency_bins = figures.iter().find(|figure| figure.kind == "flow-fairness");
     let latency_bins = latency_bins.unwrap();
     let panels = latency_bins.scene.marks.iter();
@@ -35,7 +35,7 @@ fn four_flows_have_no_quantile_and_yet_no_empty_panel() {
         .collect();
     assert_eq!(panels.len(), 2, "over time, and over bins");
     assert!(panels.iter().all(|marks| !marks.is_empty()));
-    assert!(printed(&figures, "flow-fairness").contains("above the fastest"));
+    assert!(figure_texts(&figures, "flow-fairness").contains("above the fastest"));
 }
 
 #[test]
@@ -79,21 +79,21 @@ fn captions_describe_only_elements_that_are_drawn() {
         assert!(caption(&data).contains(only_there), "{kind}");
         assert!(!caption(&bare(&data)).contains(only_there), "{kind}");
     }
-    let larger = World {
+    let larger = FleetModel {
         flows: 160,
         pairs: 16,
         ..SMALL
     };
-    for (world, actual) in [(SMALL, false), (larger, true)] {
-        let figures = draw_figures(&world.campaign());
+    for (fleet_model, actual) in [(SMALL, false), (larger, true)] {
+        let figures = draw_figures(&fleet_model.campaign());
         let changes = figures.iter().find(|figure| figure.kind == "flow-changes");
         assert_eq!(changes.unwrap().caption.contains("In colour"), actual);
     }
 }
 
 /// The same fleet in two seasons.
-fn in_two_seasons(world: World) -> CampaignData {
-    let mut data = world.campaign();
+fn campaign_with_two_seasons(fleet_model: FleetModel) -> CampaignData {
+    let mut data = fleet_model.campaign();
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season) in [(0, "low"), (1, "high")] {
         let mut seasonal = scenario.clone();
@@ -112,22 +112,25 @@ fn in_two_seasons(world: World) -> CampaignData {
 
 #[test]
 fn a_pair_in_two_seasons_is_no_distribution_over_pairs() {
-    let figures = draw_figures(&in_two_seasons(SMALL));
+    let figures = draw_figures(&campaign_with_two_seasons(SMALL));
     assert!(figures.iter().all(|figure| figure.kind != "flow-inflation"));
-    assert!(printed(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
-    let four = World {
+    assert!(figure_texts(&figures, "flow-spectra").contains("8 flows, 1 pair, measured in 2 ways"));
+    let four = FleetModel {
         flows: 64,
         pairs: 4,
         ..SMALL
     };
-    let actual = printed(&draw_figures(&in_two_seasons(four)), "flow-inflation");
+    let actual = figure_texts(
+        &draw_figures(&campaign_with_two_seasons(four)),
+        "flow-inflation",
+    );
     for line in ["season low: 4 pairs", "season high: 4 pairs"] {
         assert!(actual.contains(line), "{line} in {actual}");
     }
 }
 
 /// The same fleet from two sites, in each season that it was measured in.
-fn from_two_sites(mut data: CampaignData) -> CampaignData {
+fn campaign_from_two_sites(mut data: CampaignData) -> CampaignData {
     let (scenarios, experiments) = (data.scenarios.len(), data.experiments.len());
     for index in 0..scenarios {
         let mut west = data.scenarios[index].clone();
@@ -148,28 +151,28 @@ fn from_two_sites(mut data: CampaignData) -> CampaignData {
 
 #[test]
 fn an_endpoint_from_two_sites_is_two_pairs() {
-    let figures = draw_figures(&from_two_sites(SMALL.campaign()));
-    let actual = printed(&figures, "flow-spectra");
+    let figures = draw_figures(&campaign_from_two_sites(SMALL.campaign()));
+    let actual = figure_texts(&figures, "flow-spectra");
     assert!(actual.contains("16 flows, 2 pairs;"), "{actual}");
-    let actual = printed(&figures, "flow-inflation");
+    let actual = figure_texts(&figures, "flow-inflation");
     for word in ["2 pairs: highest base latency", "from east", "from west"] {
         assert!(actual.contains(word), "{word} in {actual}");
     }
 
-    let figures = draw_figures(&from_two_sites(in_two_seasons(SMALL)));
-    let actual = printed(&figures, "flow-spectra");
+    let figures = draw_figures(&campaign_from_two_sites(campaign_with_two_seasons(SMALL)));
+    let actual = figure_texts(&figures, "flow-spectra");
     assert!(
         actual.contains("16 flows, 2 pairs, measured in 2 ways"),
         "{actual}"
     );
-    let actual = printed(&figures, "flow-inflation");
+    let actual = figure_texts(&figures, "flow-inflation");
     for line in ["season low: 2 pairs", "season high: 2 pairs"] {
         assert!(actual.contains(line), "{line} in {actual}");
     }
 }
 
 /// Every text of a figure of that kind that stands outside of its panels.
-fn printed(figures: &[Figure], kind: &str) -> String {
+fn figure_texts(figures: &[Figure], kind: &str) -> String {
     let of_kind = figures.iter().filter(|figure| figure.kind == kind);
     let marks = of_kind.flat_map(|figure| &figure.scene.marks);
     marks
@@ -182,12 +185,12 @@ fn printed(figures: &[Figure], kind: &str) -> String {
 
 #[test]
 fn pairs_whose_names_are_too_long_stay_apart() {
-    let world = World {
+    let fleet_model = FleetModel {
         flows: 96,
         pairs: 3,
         ..SMALL
     };
-    let mut data = world.campaign();
+    let mut data = fleet_model.campaign();
     let long = |nth: &str| {
         let larger = "of a rack with a name that nobody would give it ".repeat(3);
         format!("a host {larger} {nth} {larger} interface ens192")

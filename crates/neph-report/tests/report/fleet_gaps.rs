@@ -6,8 +6,8 @@ use neph_flows::{Curve, CurvePoint, Latency};
 use neph_model::Span;
 use neph_report::{Figure, Mark, Point, Rect};
 
-use crate::fleets::{SMALL, draw_figures, printed_text};
-use crate::synthetic::fleet::{Mood, World};
+use crate::fleets::{SMALL, draw_figures, figure_texts};
+use crate::synthetic::fleet::{FleetModel, PathStability};
 
 #[test]
 fn figures_and_tables_without_discarded_data_have_a_note() {
@@ -20,14 +20,14 @@ fn figures_and_tables_without_discarded_data_have_a_note() {
     let settings = PlotSettings::default();
     let figures = draw_figures(&data);
     for kind in ["flow-spectrum", "flow-changes", "flow-moved"] {
-        let printed_text = printed_text(&figures, kind).replace('\n', " ");
+        let figure_text = figure_texts(&figures, kind).replace('\n', " ");
         assert!(
-            printed_text.contains("the beginning is missing"),
-            "{kind}: {printed_text}"
+            figure_text.contains("the beginning is missing"),
+            "{kind}: {figure_text}"
         );
         assert!(
-            printed_text.contains("block 1: 100.000 s"),
-            "{kind}: {printed_text}"
+            figure_text.contains("block 1: 100.000 s"),
+            "{kind}: {figure_text}"
         );
     }
     for table in tables(&data, &settings) {
@@ -47,12 +47,12 @@ fn figures_and_tables_without_discarded_data_have_a_note() {
 }
 
 /// 128 flows, nine of which are lost in every bin: so are p95, p99 and the slowest.
-fn nine_lost() -> CampaignData {
-    let world = World {
+fn campaign_with_nine_lost_flows() -> CampaignData {
+    let fleet_model = FleetModel {
         flows: 128,
         ..SMALL
     };
-    let mut data = world.campaign();
+    let mut data = fleet_model.campaign();
     let fleet = data.experiments[0].fleet.as_mut().expect("a fleet");
     for bin in &mut fleet.latency_bins[0] {
         bin.lost = 9;
@@ -110,7 +110,7 @@ impl Panel {
 
 #[test]
 fn quantiles_lost_in_every_bin_are_drawn_above_the_plot() {
-    let figures = draw_figures(&nine_lost());
+    let figures = draw_figures(&campaign_with_nine_lost_flows());
     let [over_time, over_bins] = &Panel::all(&figures)[..] else {
         panic!("two panels");
     };
@@ -138,12 +138,12 @@ fn quantiles_lost_in_every_bin_are_drawn_above_the_plot() {
 
 #[test]
 fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line() {
-    let world = World {
+    let fleet_model = FleetModel {
         flows: 128,
         ..SMALL
     };
-    let mut data = world.campaign();
-    let words_of_all = printed_text(&draw_figures(&data), "flow-fairness");
+    let mut data = fleet_model.campaign();
+    let words_of_all = figure_texts(&draw_figures(&data), "flow-fairness");
     assert!(
         words_of_all.contains("128 flows, 15 bins"),
         "{words_of_all}"
@@ -159,10 +159,10 @@ fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line
         bin.latency[2] = Latency::Took(Span::from_millis(112));
     }
     let figures = draw_figures(&data);
-    let printed_text = printed_text(&figures, "flow-fairness");
+    let figure_text = figure_texts(&figures, "flow-fairness");
     assert!(
-        printed_text.contains("p95 12 % above p50; 128 flows, 5 bins"),
-        "{printed_text}"
+        figure_text.contains("p95 12 % above p50; 128 flows, 5 bins"),
+        "{figure_text}"
     );
     let panels = Panel::all(&figures);
     let [p95, p50] = &panels[0].lines[..] else {
@@ -177,7 +177,7 @@ fn bins_with_too_few_flows_for_a_quantile_are_in_neither_its_number_nor_its_line
 
 #[test]
 fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
-    let data = nine_lost();
+    let data = campaign_with_nine_lost_flows();
     let tables = tables(&data, &PlotSettings::default());
     let pairs = tables
         .iter()
@@ -188,15 +188,15 @@ fn a_quantile_that_falls_on_lost_flows_is_lost_and_no_number() {
         pairs.rows[0][index.unwrap()].clone()
     });
     assert_eq!(actual, [Cell::Censored("lost"), Cell::Integer(9)]);
-    let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
+    let figure_text = figure_texts(&draw_figures(&data), "flow-fairness");
     assert!(
-        printed_text.contains("p95 lost; 128 flows, 15 bins"),
-        "{printed_text}"
+        figure_text.contains("p95 lost; 128 flows, 15 bins"),
+        "{figure_text}"
     );
 }
 
 /// A pair's curve of stays of which none ended.
-fn nobody_left(n: u64) -> Curve {
+fn curve_without_leaves(n: u64) -> Curve {
     let point_after_gap = CurvePoint {
         at: Span::from_secs(200),
         surviving: 1.0,
@@ -213,21 +213,21 @@ fn nobody_left(n: u64) -> Curve {
 
 #[test]
 fn a_pair_without_path_changes_is_drawn_with_the_others() {
-    let world = World {
+    let fleet_model = FleetModel {
         flows: 64,
         pairs: 2,
         ..SMALL
     };
-    let mut data = world.campaign();
+    let mut data = fleet_model.campaign();
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
-    fleet.pairs[1].persistence = Some(nobody_left(7));
-    fleet.pairs[1].between = Some(nobody_left(7));
+    fleet.pairs[1].persistence = Some(curve_without_leaves(7));
+    fleet.pairs[1].between = Some(curve_without_leaves(7));
     for pair in &mut fleet.pairs {
-        pair.persistence_forward = Some(nobody_left(3));
+        pair.persistence_forward = Some(curve_without_leaves(3));
         pair.persistence_reverse = None;
     }
     let figures = draw_figures(&data);
-    let actual = printed_text(&figures, "flow-persistence");
+    let actual = figure_texts(&figures, "flow-persistence");
     for line in [
         "sydney-tokyo: 0 % left within 10 s (0 % to 60 %), n 7",
         "n 6, none moved again",
@@ -235,22 +235,22 @@ fn a_pair_without_path_changes_is_drawn_with_the_others() {
     ] {
         assert!(actual.contains(line), "{line} in {actual}");
     }
-    let actual = printed_text(&figures, "flow-changes");
+    let actual = figure_texts(&figures, "flow-changes");
     assert!(
         actual.contains("sydney-tokyo: 0 % moved again within 10 s (0 % to 60 %), n 7"),
         "{actual}"
     );
     // Where nobody left any pair there is nothing to say of how long flows stay.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
-    fleet.pairs[0].persistence = Some(nobody_left(7));
-    fleet.pairs[0].between = Some(nobody_left(7));
+    fleet.pairs[0].persistence = Some(curve_without_leaves(7));
+    fleet.pairs[0].between = Some(curve_without_leaves(7));
     let figures = draw_figures(&data);
-    assert_eq!(printed_text(&figures, "flow-persistence"), "");
-    assert_eq!(printed_text(&figures, "flow-changes"), "");
+    assert_eq!(figure_texts(&figures, "flow-persistence"), "");
+    assert_eq!(figure_texts(&figures, "flow-changes"), "");
 }
 
 /// The rectangles of cells outside of the panels of a kind of figure.
-fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
+fn cell_rects(figures: &[Figure], kind: &str) -> Vec<Rect> {
     let of_kind = figures.iter().filter(|figure| figure.kind == kind);
     let marks = of_kind.flat_map(|figure| &figure.scene.marks);
     let rects = marks.filter_map(|mark| match mark {
@@ -262,21 +262,21 @@ fn cells(figures: &[Figure], kind: &str) -> Vec<Rect> {
 
 #[test]
 fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
-    let mut data = nine_lost();
+    let mut data = campaign_with_nine_lost_flows();
     let complete = draw_figures(&data);
-    let lost_cells = cells(&complete, "flow-fairness");
+    let lost_cells = cell_rects(&complete, "flow-fairness");
     // The grey of the highest flow, and p95; p99 is not drawn of 128 flows, and p50 is not lost.
     assert_eq!(lost_cells.len(), 2, "{lost_cells:?}");
     let panel = &Panel::all(&complete)[0];
     assert!(lost_cells.iter().all(|rect| rect.bottom() <= panel.top));
-    assert!(printed_text(&complete, "flow-fairness").contains("lost"));
+    assert!(figure_texts(&complete, "flow-fairness").contains("lost"));
     // A stretch of its own for each time that it falls on lost flows.
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     for bin in &mut fleet.latency_bins[0][4..7] {
         bin.latency[2..].fill(Latency::Took(Span::from_millis(90)));
     }
-    let parted = draw_figures(&data);
-    let cells_with_gap = cells(&parted, "flow-fairness");
+    let figures_with_gaps = draw_figures(&data);
+    let cells_with_gap = cell_rects(&figures_with_gaps, "flow-fairness");
     assert_eq!(cells_with_gap.len(), 4);
     assert!(
         cells_with_gap
@@ -285,18 +285,18 @@ fn bins_that_fall_on_lost_flows_are_marked_above_the_panel() {
     );
     // Where none is lost nothing is said of it.
     let figures = draw_figures(&SMALL.campaign());
-    assert_eq!(cells(&figures, "flow-fairness"), []);
-    assert!(!printed_text(&figures, "flow-fairness").contains("lost"));
+    assert_eq!(cell_rects(&figures, "flow-fairness"), []);
+    assert!(!figure_texts(&figures, "flow-fairness").contains("lost"));
 }
 
 #[test]
 fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
-    let world = World {
+    let fleet_model = FleetModel {
         seconds: 604_800,
-        mood: Mood::Quiet,
+        stability: PathStability::Stable,
         ..SMALL
     };
-    let mut data = world.campaign();
+    let mut data = fleet_model.campaign();
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     let queue = |number: i64| {
         let from = fleet.from + Span::from_millis(number * 9_228);
@@ -308,6 +308,7 @@ fn a_week_of_short_queues_is_no_more_bars_than_pixels() {
     let fleet = data.experiments[0].fleet.as_mut().unwrap();
     fleet.pairs[0].congested = queues;
     let with = draw_figures(&data);
-    let bars = cells(&with, "flow-spectrum").len() - cells(&without, "flow-spectrum").len();
+    let bars =
+        cell_rects(&with, "flow-spectrum").len() - cell_rects(&without, "flow-spectrum").len();
     assert!((1..=760).contains(&bars), "{bars} bars");
 }

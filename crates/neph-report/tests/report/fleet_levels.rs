@@ -11,18 +11,18 @@ use neph_flows::{FleetView, Latency, Measure, NoValue};
 use neph_model::{Parameter, ParameterName, Span};
 use neph_stats::Level;
 
-use crate::synthetic::fleet::{Mood, World, of_season};
+use crate::synthetic::fleet::{FleetModel, PathStability, with_season};
 
-const WORLD: World = World {
+const FLEET_MODEL: FleetModel = FleetModel {
     flows: 64,
     pairs: 1,
     seconds: 300,
-    mood: Mood::Quiet,
+    stability: PathStability::Stable,
 };
 
 /// A fleet with so many path changes per flow and hour.
 fn view(changes: u64) -> FleetView {
-    let mut view = WORLD.view();
+    let mut view = FLEET_MODEL.view();
     let pair = &mut view.pairs[0];
     pair.changes = changes;
     pair.watched = Span::from_secs(3600);
@@ -32,10 +32,10 @@ fn view(changes: u64) -> FleetView {
 /// Two seasons of which each block has an experiment: the second with six more changes, and nothing
 /// else different.
 fn seasons(blocks: u32) -> CampaignData {
-    let mut data = WORLD.campaign();
+    let mut data = FLEET_MODEL.campaign();
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
     for (index, season) in [(0, "night"), (1, "evening")] {
-        let seasonal = of_season(&scenario, index, season);
+        let seasonal = with_season(&scenario, index, season);
         for block in 0..blocks {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;
@@ -51,23 +51,23 @@ fn seasons(blocks: u32) -> CampaignData {
 
 fn only_finding(data: &CampaignData) -> Finding {
     let findings = findings(data, &PlotSettings::default());
-    let about = |finding: &Finding| finding.about.contains(&"season evening".to_owned());
-    let mut findings = findings.into_iter().filter(about);
+    let is_about_season = |finding: &Finding| finding.about.contains(&"season evening".to_owned());
+    let mut findings = findings.into_iter().filter(is_about_season);
     let finding = findings.next().expect("a sentence about the evening");
     assert_eq!(findings.next(), None, "one sentence");
     finding
 }
 
 /// What is compared, where anything is.
-fn found_table(data: &CampaignData) -> Option<Table> {
+fn find_comparison_table(data: &CampaignData) -> Option<Table> {
     let tables = tables(data, &PlotSettings::default());
     tables
         .into_iter()
         .find(|table| table.name == "fleets-compared")
 }
 
-fn compared(data: &CampaignData) -> Table {
-    found_table(data).expect("a table")
+fn comparison_table(data: &CampaignData) -> Table {
+    find_comparison_table(data).expect("a table")
 }
 
 fn cell(table: &Table, row: usize, name: &str) -> Cell {
@@ -105,7 +105,7 @@ fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     ]
     .map(index);
     assert!(both.is_some() && both < night, "{both:?} {night:?}");
-    let table = compared(&data);
+    let table = comparison_table(&data);
     let cell = |row: usize, name: &str| cell(&table, row, name);
     let text = |printed_text: &str| Cell::Text(printed_text.to_owned());
     assert_eq!(table.rows.len(), 3);
@@ -126,13 +126,13 @@ fn the_comparison_comes_before_the_seasons_and_has_a_table() {
     let mut alone = data.clone();
     let experiments = &mut alone.experiments;
     experiments.retain(|experiment| experiment.scenario == 0);
-    assert!(found_table(&alone).is_none());
+    assert!(find_comparison_table(&alone).is_none());
 }
 
 #[test]
 fn a_difference_that_rounds_to_nothing_has_no_direction() {
     let mut data = seasons(10);
-    change(&mut data, 1, |view| {
+    change_fleets(&mut data, 1, |view| {
         let inflation = view.pairs[0].inflation.as_mut().expect("several classes");
         inflation.ratio -= 0.0001;
     });
@@ -203,9 +203,9 @@ fn seasons_without_a_common_block_get_no_verdict() {
 }
 
 /// The fleets of one season, changed.
-fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
-    let of_season = data.experiments.iter_mut();
-    of_season
+fn change_fleets(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView)) {
+    let experiments = data.experiments.iter_mut();
+    experiments
         .filter(|experiment| experiment.scenario == season)
         .filter_map(|experiment| experiment.fleet.as_mut())
         .for_each(with);
@@ -215,15 +215,15 @@ fn change(data: &mut CampaignData, season: usize, with: impl Fn(&mut FleetView))
 fn unfairness_of_few_flows_is_not_compared_and_states_why() {
     let mut data = seasons(10);
     for season in [0, 1] {
-        change(&mut data, season, |view| {
+        change_fleets(&mut data, season, |view| {
             for bin in &mut view.latency_bins[0] {
                 bin.flows = 58;
             }
         });
     }
-    let few = data.experiments[0].fleet.as_ref().expect("a fleet");
+    let few_flows = data.experiments[0].fleet.as_ref().expect("a fleet");
     let why = Err(NoValue::TooFewFlows { needs: 59 });
-    assert_eq!(Measure::Unfairness.of(few, 0), why);
+    assert_eq!(Measure::Unfairness.of(few_flows, 0), why);
     let text = only_finding(&data).text;
     assert!(!text.contains("p95 over p50"), "{text}");
     assert!(
@@ -274,7 +274,7 @@ fn one_site_is_not_better_than_another() {
 fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
     let mut data = seasons(10);
     // Half of the evening is hidden, and four of its changes were told when that was over.
-    change(&mut data, 1, |view| {
+    change_fleets(&mut data, 1, |view| {
         let hidden = &mut view.pairs[0].hidden;
         let values = (Span::ZERO, Span::from_secs(1800), 4);
         (hidden.learning, hidden.time, hidden.changes) = values;
@@ -298,7 +298,7 @@ fn time_hidden_by_queues_is_excluded_from_rates_and_reported() {
 #[test]
 fn a_season_that_loses_flows_for_good_is_infinitely_unfair() {
     let mut data = seasons(10);
-    change(&mut data, 1, |view| {
+    change_fleets(&mut data, 1, |view| {
         for bin in &mut view.latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);
@@ -314,10 +314,10 @@ fn a_season_that_loses_flows_for_good_is_infinitely_unfair() {
 }
 
 /// A season's fleets lose so many flows for good in these blocks, counted from 0, that there is no p95.
-fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
-    let of_season = data.experiments.iter_mut();
-    let of_season = of_season.filter(|experiment| experiment.scenario == season);
-    for experiment in of_season.filter(|experiment| blocks.contains(&experiment.experiment.block)) {
+fn lose_flows(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
+    let in_season = data.experiments.iter_mut();
+    let in_season = in_season.filter(|experiment| experiment.scenario == season);
+    for experiment in in_season.filter(|experiment| blocks.contains(&experiment.experiment.block)) {
         for bin in &mut experiment.fleet.as_mut().expect("a fleet").latency_bins[0] {
             bin.lost = bin.flows / 10;
             bin.latency[2..].fill(Latency::Lost);
@@ -328,13 +328,13 @@ fn lose(data: &mut CampaignData, season: usize, blocks: Range<u32>) {
 #[test]
 fn a_measure_lost_in_both_seasons_is_not_compared() {
     let mut data = seasons(10);
-    lose(&mut data, 0, 0..10);
-    lose(&mut data, 1, 0..10);
+    lose_flows(&mut data, 0, 0..10);
+    lose_flows(&mut data, 1, 0..10);
     let lost = "Both lost too much for unfairness (p95 over p50) to be compared.";
     let finding = only_finding(&data);
     assert!(finding.text.ends_with(lost), "{}", finding.text);
     assert!((finding.evidence["comparisons_together"] - 2.0).abs() < 1e-9);
-    let notes = compared(&data).notes;
+    let notes = comparison_table(&data).notes;
     assert!(notes.iter().any(|note| note.ends_with(lost)), "{notes:?}");
     // Nor are two seasons alike because neither has a number in blocks of its own.
     for measured in &mut data.experiments {
@@ -350,9 +350,9 @@ fn a_measure_lost_in_both_seasons_is_not_compared() {
 #[test]
 fn medians_are_of_the_blocks_that_count() {
     let mut data = seasons(10);
-    lose(&mut data, 0, 0..6);
-    lose(&mut data, 1, 0..7);
-    let table = compared(&data);
+    lose_flows(&mut data, 0, 0..6);
+    lose_flows(&mut data, 1, 0..7);
+    let table = comparison_table(&data);
     assert_eq!(cell(&table, 2, "n"), Cell::Integer(4));
     let [evening, night] = ["median", "median_against"].map(|name| cell(&table, 2, name));
     let gap = Measure::Unfairness
@@ -365,9 +365,9 @@ fn medians_are_of_the_blocks_that_count() {
 /// Seven blocks prove three comparisons, and not as many as two seasons more make of them.
 #[test]
 fn all_comparisons_of_a_report_are_one_family() {
-    let few = only_finding(&seasons(7)).text;
+    let few_blocks = only_finding(&seasons(7)).text;
     let worse = "6.00 higher (95 % confidence interval 6.00 to 6.00): worse";
-    assert!(few.contains(worse), "{few}");
+    assert!(few_blocks.contains(worse), "{few_blocks}");
     let mut data = seasons(7);
     for (index, season) in [(2, "noon"), (3, "dawn")] {
         let mut scenario = data.scenarios[0].clone();

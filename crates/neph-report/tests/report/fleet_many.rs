@@ -4,18 +4,18 @@ use neph_analysis::{CampaignData, PlotSettings, findings};
 use neph_model::Span;
 use neph_report::{Figure, Mark, draw};
 
-use crate::legible::{no_text_touches, texts};
-use crate::synthetic::fleet::{Mood, World, seasons};
+use crate::synthetic::fleet::{FleetModel, PathStability, seasons};
+use crate::text_layout::{assert_no_overlap, texts};
 
 /// The macro study of the third source: 120 pairs, of which most have one path.
-const MACRO: World = World {
+const MACRO: FleetModel = FleetModel {
     flows: 1200,
     pairs: 120,
     seconds: 300,
-    mood: Mood::Wild,
+    stability: PathStability::Unstable,
 };
 
-fn real(count: usize) -> f64 {
+fn float(count: usize) -> f64 {
     f64::from(u32::try_from(count).expect("few"))
 }
 
@@ -23,20 +23,20 @@ fn draw_figures(data: &CampaignData) -> Vec<Figure> {
     draw(data, &PlotSettings::default())
 }
 
-fn of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
+fn figures_of_kind<'f>(figures: &'f [Figure], kind: &str) -> Vec<&'f Figure> {
     figures
         .iter()
         .filter(|figure| figure.kind == kind)
         .collect()
 }
 
-fn printed_text(figure: &Figure) -> Vec<String> {
+fn figure_texts(figure: &Figure) -> Vec<String> {
     let texts = texts(&figure.scene).into_iter();
     texts.map(|(_, text)| text.text).collect()
 }
 
 /// The areas and the dark lines inside the panels of a figure.
-fn inside(figure: &Figure) -> (usize, usize) {
+fn count_areas_and_lines(figure: &Figure) -> (usize, usize) {
     let panels = figure.scene.marks.iter().filter_map(|mark| match mark {
         Mark::Clip { marks, .. } => Some(marks),
         _ => None,
@@ -53,14 +53,14 @@ fn inside(figure: &Figure) -> (usize, usize) {
 #[test]
 fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
     let figures = draw_figures(&seasons(8, 1));
-    no_text_touches(&figures);
-    let changes = of_kind(&figures, "flow-change-counts");
+    assert_no_overlap(&figures);
+    let changes = figures_of_kind(&figures, "flow-change-counts");
     let [changes] = changes[..] else {
         panic!("one figure of path changes per bin")
     };
     // A band and a line for each season.
-    assert_eq!(inside(changes), (2, 2));
-    let actual = printed_text(changes);
+    assert_eq!(count_areas_and_lines(changes), (2, 2));
+    let actual = figure_texts(changes);
     for season in ["season low: median 0", "season high: median"] {
         let season_texts = actual.iter().filter(|text| text.starts_with(season));
         assert_eq!(season_texts.count(), 1, "{season} in {actual:#?}");
@@ -70,19 +70,19 @@ fn a_season_is_one_line_with_one_band_whatever_the_number_of_its_blocks() {
         "{}",
         changes.caption
     );
-    let between = of_kind(&figures, "flow-changes");
+    let change_figures = figures_of_kind(&figures, "flow-changes");
     // The low season has too few moves for a line of its own, or has one; never one for each block.
-    let (areas, lines) = inside(between[0]);
+    let (areas, lines) = count_areas_and_lines(change_figures[0]);
     assert!((1..=2).contains(&areas) && lines <= 3, "{areas} {lines}");
 }
 
 #[test]
 fn twelve_pairs_in_two_seasons_are_two_lines() {
     let figures = draw_figures(&seasons(2, 12));
-    let changes = of_kind(&figures, "flow-change-counts");
-    assert_eq!(inside(changes[0]), (2, 2));
+    let changes = figures_of_kind(&figures, "flow-change-counts");
+    assert_eq!(count_areas_and_lines(changes[0]), (2, 2));
     assert!(
-        printed_text(changes[0])
+        figure_texts(changes[0])
             .iter()
             .any(|text| text.contains("in 12 pairs"))
     );
@@ -92,7 +92,7 @@ fn twelve_pairs_in_two_seasons_are_two_lines() {
 #[test]
 fn path_changes_in_a_bin_are_counted_as_they_happened() {
     // One block of one pair: the quantiles of the legend are those of the bins.
-    let data = World {
+    let data = FleetModel {
         flows: 64,
         pairs: 1,
         ..MACRO
@@ -105,12 +105,12 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
         .collect();
     counts.sort_unstable();
     let at = |share: f64| {
-        let enough = |max: &&u32| {
+        let has_enough = |max: &&u32| {
             let within = counts.iter().filter(|count| count <= max).count();
             f64::from(u32::try_from(within).unwrap())
                 >= share * f64::from(u32::try_from(counts.len()).unwrap()) - 1e-6
         };
-        counts.iter().find(enough).copied().unwrap()
+        counts.iter().find(has_enough).copied().unwrap()
     };
     let actual = format!(
         "oregon-virginia: median {}, p95 {}, at most {} (n {} bins)",
@@ -120,24 +120,24 @@ fn path_changes_in_a_bin_are_counted_as_they_happened() {
         counts.len()
     );
     let figures = draw_figures(&data);
-    let figure = of_kind(&figures, "flow-change-counts")[0];
+    let figure = figures_of_kind(&figures, "flow-change-counts")[0];
     assert!(
-        printed_text(figure).contains(&actual),
+        figure_texts(figure).contains(&actual),
         "{actual} in {:#?}",
-        printed_text(figure)
+        figure_texts(figure)
     );
 }
 
 #[test]
 fn a_bin_is_as_long_as_a_shorter_measurement() {
-    let mut data = World {
+    let mut data = FleetModel {
         flows: 64,
         pairs: 1,
         ..MACRO
     }
     .campaign();
     let title = |data: &CampaignData| {
-        printed_text(of_kind(&draw_figures(data), "flow-change-counts")[0])[0].clone()
+        figure_texts(figures_of_kind(&draw_figures(data), "flow-change-counts")[0])[0].clone()
     };
     assert_eq!(title(&data), "Path changes in every 20 s");
     for experiment in &mut data.experiments {
@@ -195,23 +195,32 @@ fn the_headline_is_the_share_of_pairs_above_an_inflation() {
         .find(|finding| finding.text.starts_with("Latency inflation"))
         .unwrap();
     let level = headline.evidence["inflation_level"];
-    let above = ratios().filter(|ratio| *ratio > level + 1e-12).count();
-    assert!((1..=6).contains(&above), "5 % of 120 are 6: {above}");
-    let share = format!("{:.1} % of the pairs ({above} of 120)", real(above) / 1.2);
+    let above_count = ratios().filter(|ratio| *ratio > level + 1e-12).count();
+    assert!(
+        (1..=6).contains(&above_count),
+        "5 % of 120 are 6: {above_count}"
+    );
+    let share = format!(
+        "{:.1} % of the pairs ({above_count} of 120)",
+        float(above_count) / 1.2
+    );
     assert!(
         headline.text.contains(&share),
         "{share} in {}",
         headline.text
     );
-    let above = ratios().filter(|ratio| *ratio > 0.32).count();
+    let above_count = ratios().filter(|ratio| *ratio > 0.32).count();
     let actual = headline.evidence["pairs_above_32_percent"];
-    assert!((actual - real(above)).abs() < 1e-9, "{actual} {above}");
-    let figures = draw_figures(&data);
-    let figure = of_kind(&figures, "flow-inflation")[0];
     assert!(
-        printed_text(figure).join(" ").contains(&share),
+        (actual - float(above_count)).abs() < 1e-9,
+        "{actual} {above_count}"
+    );
+    let figures = draw_figures(&data);
+    let figure = figures_of_kind(&figures, "flow-inflation")[0];
+    assert!(
+        figure_texts(figure).join(" ").contains(&share),
         "{:#?}",
-        printed_text(figure)
+        figure_texts(figure)
     );
 }
 
@@ -228,7 +237,7 @@ fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
         .collect();
     assert!(quiet.len() > 60, "{}", quiet.len());
     let figures = draw_figures(&data);
-    no_text_touches(&figures);
+    assert_no_overlap(&figures);
     for (kind, pages) in [
         ("flow-spectrum", 16),
         ("flow-spectra", 3),
@@ -236,20 +245,20 @@ fn of_120_pairs_no_page_shows_one_in_which_nothing_happens() {
         ("flow-moved", 2),
         ("flow-dissected", 4),
     ] {
-        let drawn = of_kind(&figures, kind);
+        let drawn = figures_of_kind(&figures, kind);
         assert!(
             (1..=pages).contains(&drawn.len()),
             "{kind}: {}",
             drawn.len()
         );
         for figure in drawn {
-            for text in printed_text(figure) {
+            for text in figure_texts(figure) {
                 let name = text.split([':', ',']).next().unwrap_or_default();
                 assert!(!quiet.contains(&name), "{}: {text}", figure.name);
             }
         }
     }
-    let spectrum = of_kind(&figures, "flow-spectrum");
+    let spectrum = figures_of_kind(&figures, "flow-spectrum");
     assert!(
         spectrum[0].caption.contains("are left out"),
         "{}",

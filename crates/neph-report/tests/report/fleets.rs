@@ -3,26 +3,26 @@
 use neph_analysis::{CampaignData, Diagnoses, PlotSettings, findings, tables};
 use neph_report::{Figure, draw, svg, write_report};
 
-use crate::legible::{all_texts, no_text_touches, texts};
-use crate::synthetic::fleet::{Mood, World};
+use crate::synthetic::fleet::{FleetModel, PathStability};
+use crate::text_layout::{all_texts, assert_no_overlap, texts};
 
-pub(crate) const SMALL: World = World {
+pub(crate) const SMALL: FleetModel = FleetModel {
     flows: 8,
     pairs: 1,
     seconds: 300,
-    mood: Mood::Wild,
+    stability: PathStability::Unstable,
 };
-const FOUR: World = World {
+const FOUR: FleetModel = FleetModel {
     flows: 512,
     pairs: 4,
     seconds: 1800,
-    mood: Mood::Wild,
+    stability: PathStability::Unstable,
 };
-const SIXTEEN: World = World {
+const SIXTEEN: FleetModel = FleetModel {
     flows: 512,
     pairs: 16,
     seconds: 7200,
-    mood: Mood::Quiet,
+    stability: PathStability::Stable,
 };
 
 const KINDS: [&str; 10] = [
@@ -93,20 +93,20 @@ fn figures_without_data_are_not_drawn() {
 
 #[test]
 fn no_text_touches_another_or_leaves_the_page() {
-    for world in [SMALL, FOUR, SIXTEEN] {
-        no_text_touches(&draw_figures(&world.campaign()));
+    for fleet_model in [SMALL, FOUR, SIXTEEN] {
+        assert_no_overlap(&draw_figures(&fleet_model.campaign()));
     }
 }
 
 #[test]
 fn fifty_thousand_flows_stay_small() {
-    let world = World {
+    let fleet_model = FleetModel {
         flows: 50_000,
         pairs: 1,
         seconds: 600,
-        mood: Mood::Wild,
+        stability: PathStability::Unstable,
     };
-    for figure in draw_figures(&world.campaign()) {
+    for figure in draw_figures(&fleet_model.campaign()) {
         let bytes = svg(&figure.scene, &figure.name, &figure.title).len();
         assert!(bytes < 2_000_000, "{}: {bytes} bytes", figure.name);
     }
@@ -162,15 +162,15 @@ fn a_fleet_report_has_each_section_and_no_broken_link() {
 /// No synthetic view: the messages themselves, through the digest.
 #[test]
 fn messages_become_the_same_figures() {
-    let world = World {
+    let fleet_model = FleetModel {
         flows: 64,
         pairs: 2,
         seconds: 240,
-        mood: Mood::Wild,
+        stability: PathStability::Unstable,
     };
-    let mut data = world.campaign();
+    let mut data = fleet_model.campaign();
     let experiment = &mut data.experiments[0];
-    let read = world.read();
+    let read = fleet_model.view_from_messages();
     assert_eq!((read.dissected.len(), read.advice.len()), (3, 2));
     let classes: Vec<usize> = read.classes.iter().map(Vec::len).collect();
     assert_eq!(classes, [4, 2], "the paths of both pairs");
@@ -206,7 +206,7 @@ fn reordering_of_unknown_direction_is_reported() {
 }
 
 /// Every text of a figure of that kind.
-pub(crate) fn printed_text(figures: &[Figure], kind: &str) -> String {
+pub(crate) fn figure_texts(figures: &[Figure], kind: &str) -> String {
     let of_kind = figures.iter().filter(|figure| figure.kind == kind);
     let texts = of_kind.flat_map(|figure| texts(&figure.scene));
     texts.map(|(_, text)| text.text + "\n").collect()
@@ -214,15 +214,15 @@ pub(crate) fn printed_text(figures: &[Figure], kind: &str) -> String {
 
 #[test]
 fn a_quantile_that_needs_more_flows_is_not_reported() {
-    let world = |flows| World { flows, ..SMALL };
+    let fleet_model = |flows| FleetModel { flows, ..SMALL };
     for (flows, expected_cells) in [
         (8, [false, false]),
         (128, [true, false]),
         (512, [true, true]),
     ] {
-        let data = world(flows).campaign();
-        let printed_text = printed_text(&draw_figures(&data), "flow-fairness");
-        let lines: Vec<&str> = printed_text.lines().collect();
+        let data = fleet_model(flows).campaign();
+        let figure_text = figure_texts(&draw_figures(&data), "flow-fairness");
+        let lines: Vec<&str> = figure_text.lines().collect();
         assert_eq!(
             ["p95", "p99"].map(|name| lines.contains(&name)),
             expected_cells
@@ -255,13 +255,13 @@ fn a_pair_in_two_blocks_is_one_pair() {
     let settings = PlotSettings::default();
     let figures = draw_figures(&data);
     // Its curve is one over both blocks; panels over time show each block.
-    let curves = printed_text(&figures, "flow-persistence");
+    let curves = figure_texts(&figures, "flow-persistence");
     assert!(
         curves.contains("oregon-virginia: ") && curves.contains("in 2 blocks"),
         "{curves}"
     );
     assert!(!curves.contains("block 1"), "{curves}");
-    let panels = printed_text(&figures, "flow-spectra");
+    let panels = figure_texts(&figures, "flow-spectra");
     for label in ["oregon-virginia · block 1, ", "oregon-virginia · block 2, "] {
         assert!(panels.contains(label), "{label} in {panels}");
     }

@@ -15,7 +15,7 @@ use std::num::NonZeroU32;
 use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Every experiment measures a fleet; echoes go on beside it, or not even those.
-fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
+fn campaign_of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
     let mut data = synthetic::campaign_over(&[METRO, CONTINENT], 6);
     for scenario in &mut data.scenarios {
         let target = scenario.target.to_string().replace("ws://", "udp://");
@@ -46,9 +46,9 @@ fn of_fleets(keep_echoes: impl Fn(usize) -> bool) -> CampaignData {
 #[test]
 fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
     for data in [
-        of_fleets(|_| true),
-        of_fleets(|_| false),
-        of_fleets(|index| index % 2 == 0),
+        campaign_of_fleets(|_| true),
+        campaign_of_fleets(|_| false),
+        campaign_of_fleets(|index| index % 2 == 0),
     ] {
         let settings = PlotSettings::default();
         let actual = diagnose(&data, &settings);
@@ -72,7 +72,7 @@ fn findings_tables_figures_diagnosis_and_page_stand_without_a_main_flow() {
 
 #[test]
 fn a_campaign_loads_with_the_messages_of_its_fleets() {
-    let data = of_fleets(|_| false);
+    let data = campaign_of_fleets(|_| false);
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).unwrap();
     store.add_campaign(&data.campaign, &data.scenarios).unwrap();

@@ -7,8 +7,8 @@ use neph_analysis::{CampaignData, PlotSettings};
 use neph_report::{Figure, draw};
 
 use crate::findings::terminal_report;
-use crate::legible::{no_text_touches, texts};
 use crate::synthetic::{self, Link, METRO};
+use crate::text_layout::{assert_no_overlap, texts};
 
 const LOADS: [&str; 4] = [
     "none",
@@ -18,7 +18,7 @@ const LOADS: [&str; 4] = [
 ];
 
 /// Two endpoints, each under four loads of which three begin and end alike.
-fn under_loads() -> CampaignData {
+fn campaign_with_loads() -> CampaignData {
     let names = ["limited", "free"];
     let links_named = |name| LOADS.map(|_| Link { name, ..METRO });
     let mut data = synthetic::campaign_over(&names.map(links_named).concat(), 1);
@@ -31,16 +31,16 @@ fn under_loads() -> CampaignData {
 }
 
 fn labels(figure: &Figure) -> Vec<String> {
-    let printed_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
-    printed_text
-        .filter(|printed_text| printed_text.contains('…'))
+    let figure_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
+    figure_text
+        .filter(|figure_text| figure_text.contains('…'))
         .collect()
 }
 
 #[test]
 fn labels_of_similar_loads_differ_in_figures() {
-    let drawn = draw(&under_loads(), &PlotSettings::default());
-    no_text_touches(&drawn);
+    let drawn = draw(&campaign_with_loads(), &PlotSettings::default());
+    assert_no_overlap(&drawn);
     let several = ["ledger-bars", "boxes-by-stress", "send-skew", "server-skew"];
     for name in several {
         let figure = drawn.iter().find(|figure| figure.name == name);
@@ -56,7 +56,7 @@ fn labels_of_similar_loads_differ_in_figures() {
 #[test]
 fn labels_of_similar_loads_differ_in_a_terminal() {
     for width in [40, 60, 80] {
-        let printed = terminal_report(&under_loads(), width);
+        let printed = terminal_report(&campaign_with_loads(), width);
         let table = printed.lines().filter(|line| line.contains('…'));
         let cut: Vec<&str> = table.filter_map(|line| line.split("  ").next()).collect();
         let kinds: BTreeSet<&&str> = cut.iter().collect();
@@ -67,12 +67,12 @@ fn labels_of_similar_loads_differ_in_a_terminal() {
 
 #[test]
 fn panel_titles_omit_shared_parameters_and_state_them_once() {
-    let data = under_loads();
+    let data = campaign_with_loads();
     let drawn = draw(&data, &PlotSettings::default());
     for figure in drawn.iter().filter(|figure| figure.kind == "timeline") {
-        let printed_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
-        let printed: Vec<String> = printed_text
-            .filter(|printed_text| printed_text.contains("every 100 ms"))
+        let figure_text = texts(&figure.scene).into_iter().map(|(_, text)| text.text);
+        let printed: Vec<String> = figure_text
+            .filter(|figure_text| figure_text.contains("every 100 ms"))
             .collect();
         assert_eq!(
             printed,
@@ -87,7 +87,7 @@ fn panel_titles_omit_shared_parameters_and_state_them_once() {
 
 #[test]
 fn a_load_with_a_name_is_called_by_it_in_figures() {
-    let mut data = under_loads();
+    let mut data = campaign_with_loads();
     for scenario in &mut data.scenarios {
         let load = scenario.parameters.stress().expect("a load").clone();
         let index = LOADS.iter().position(|other| *other == load.unnamed());
@@ -97,22 +97,22 @@ fn a_load_with_a_name_is_called_by_it_in_figures() {
         }
     }
     let drawn = draw(&data, &PlotSettings::default());
-    no_text_touches(&drawn);
+    assert_no_overlap(&drawn);
     for name in ["ledger-bars", "boxes-by-stress"] {
         let figure = drawn.iter().find(|figure| figure.name == name).expect(name);
-        let printed_text: Vec<String> = texts(&figure.scene)
+        let figure_text: Vec<String> = texts(&figure.scene)
             .into_iter()
             .map(|(_, text)| text.text)
             .collect();
         assert!(
-            printed_text
+            figure_text
                 .iter()
-                .any(|printed_text| printed_text.ends_with("busy 3")),
-            "{name}: {printed_text:#?}"
+                .any(|figure_text| figure_text.ends_with("busy 3")),
+            "{name}: {figure_text:#?}"
         );
-        let outside = printed_text
+        let outside = figure_text
             .iter()
-            .filter(|printed_text| printed_text.contains("10.90.1.1"));
-        assert_eq!(outside.count(), 0, "{name}: {printed_text:#?}");
+            .filter(|figure_text| figure_text.contains("10.90.1.1"));
+        assert_eq!(outside.count(), 0, "{name}: {figure_text:#?}");
     }
 }

@@ -29,7 +29,7 @@ fn with_messages() -> (CampaignData, Vec<Message>) {
 }
 
 /// Writes a campaign of one scenario and its messages into a workspace and reads it again.
-fn through_a_store(
+fn store_and_load(
     data: &CampaignData,
     messages: &[Message],
     status: ExperimentStatus,
@@ -78,7 +78,7 @@ fn stored_fleet(
 #[test]
 fn a_stored_campaign_gives_the_same_summary() {
     let (data, messages) = with_messages();
-    let loaded = through_a_store(
+    let loaded = store_and_load(
         &data,
         &messages,
         ExperimentStatus::Complete,
@@ -98,9 +98,9 @@ fn a_stored_campaign_gives_the_same_summary() {
 fn incomplete_experiments_are_left_out_by_default() {
     let (data, messages) = with_messages();
     for status in [ExperimentStatus::Interrupted, ExperimentStatus::Failed] {
-        let usual = through_a_store(&data, &messages, status, Include::Complete).unwrap();
+        let usual = store_and_load(&data, &messages, status, Include::Complete).unwrap();
         assert_eq!((usual.experiments.len(), usual.left_out.len()), (0, 1));
-        let loaded_data = through_a_store(&data, &messages, status, Include::Everything).unwrap();
+        let loaded_data = store_and_load(&data, &messages, status, Include::Everything).unwrap();
         assert_eq!(
             (loaded_data.experiments.len(), loaded_data.left_out.len()),
             (1, 0),
@@ -115,7 +115,7 @@ fn incomplete_experiments_are_left_out_by_default() {
 fn an_experiment_that_measured_nothing_breaks_no_report() {
     let (data, _) = with_messages();
     let failed = ExperimentStatus::Failed;
-    let loaded_data = through_a_store(&data, &[], failed, Include::Everything).unwrap();
+    let loaded_data = store_and_load(&data, &[], failed, Include::Everything).unwrap();
     let settings = PlotSettings::default();
     assert!(summary(&loaded_data, &settings).is_empty());
     let diagnoses = neph_analysis::diagnose(&loaded_data, &settings);
@@ -139,7 +139,7 @@ fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
             ..Criteria::default()
         }),
     ] {
-        let mut fleet = WILD.view().fleet;
+        let mut fleet = UNSTABLE_MODEL.view().fleet;
         fleet.criteria = criteria;
         let mut live = Digest::new(&fleet, Settings::of(&fleet)).unwrap();
         for message in &messages {
@@ -156,7 +156,7 @@ fn a_stored_fleet_has_the_same_changes_as_the_live_fleet() {
 }
 
 /// The cells of the only row, from the fourth on: what stands before tells whose it is.
-fn cells_of(data: &CampaignData, name: &str) -> Vec<Cell> {
+fn row_cells(data: &CampaignData, name: &str) -> Vec<Cell> {
     let all_tables = tables(data, &PlotSettings::default());
     let table = all_tables.iter().find(|table| table.name == name);
     let rows = &table.unwrap_or_else(|| panic!("there is no {name}")).rows;
@@ -165,17 +165,17 @@ fn cells_of(data: &CampaignData, name: &str) -> Vec<Cell> {
 }
 
 /// Flows that change their paths.
-const WILD: fleet::World = fleet::World {
+const UNSTABLE_MODEL: fleet::FleetModel = fleet::FleetModel {
     flows: 64,
     pairs: 1,
     seconds: 300,
-    mood: fleet::Mood::Wild,
+    stability: fleet::PathStability::Unstable,
 };
 
 /// A campaign of them, and its messages.
 fn changing_fleet() -> (CampaignData, Vec<FleetMessage>) {
     let (mut data, _) = with_messages();
-    let (fleet, messages) = (WILD.view().fleet, WILD.messages());
+    let (fleet, messages) = (UNSTABLE_MODEL.view().fleet, UNSTABLE_MODEL.messages());
     data.experiments[0].experiment.fleet = Some(fleet);
     (data, messages)
 }
@@ -222,13 +222,13 @@ fn a_trace_speaks_for_the_change_that_it_was_made_for() {
     let loaded = stored_fleet(&data, &messages, (&routes, &[])).unwrap();
     let experiment = &loaded.experiments[0];
     let read = &experiment.fleet.as_ref().unwrap().changes;
-    let verdicts: Vec<Option<bool>> = read.iter().map(|it| it.evidence.trace).collect();
+    let verdicts: Vec<Option<bool>> = read.iter().map(|change| change.evidence.trace).collect();
     let first = [Some(true), Some(true), Some(false), None, None];
     assert_eq!(verdicts[..5], first);
     assert!(verdicts[5..].iter().all(Option::is_none));
     let count = read.len() as u64;
     let traced = [count, 3, 2, 1].map(Cell::Integer);
-    assert_eq!(cells_of(&loaded, "flow-traced"), traced);
+    assert_eq!(row_cells(&loaded, "flow-traced"), traced);
     let ports: usize = experiment
         .traces
         .iter()
@@ -256,7 +256,7 @@ fn transfers_are_a_table_of_classes() {
     };
     let transfers: Vec<ClassTransfer> = (0..3).map(transfer).collect();
     let loaded = stored_fleet(&data, &messages, (&[], &transfers)).unwrap();
-    let row = cells_of(&loaded, "flow-transfers");
+    let row = row_cells(&loaded, "flow-transfers");
     let counts = [1, 2048, 3, 3, 0].map(Cell::Integer);
     let (absent, median) = (Cell::Absent, Cell::Real(41.0));
     let other_cells = [median, absent.clone(), absent, Cell::Real(1.0)];
@@ -279,16 +279,16 @@ fn where_nothing_was_traced_or_transferred_there_is_no_table_of_it() {
 #[test]
 fn the_paths_of_stored_traces_are_drawn() {
     let (mut data, messages) = with_messages();
-    let world = fleet::World {
+    let fleet_model = fleet::FleetModel {
         flows: 64,
         pairs: 1,
         seconds: 300,
-        mood: fleet::Mood::Quiet,
+        stability: fleet::PathStability::Stable,
     };
-    let traces = world.campaign().experiments.remove(0).traces;
+    let traces = fleet_model.campaign().experiments.remove(0).traces;
     data.experiments[0].traces.clone_from(&traces);
     let complete = ExperimentStatus::Complete;
-    let loaded = through_a_store(&data, &messages, complete, Include::Complete).unwrap();
+    let loaded = store_and_load(&data, &messages, complete, Include::Complete).unwrap();
     assert_eq!(loaded.experiments[0].traces, traces);
     let drawn = draw(&loaded, &PlotSettings::default());
     assert!(drawn.iter().any(|figure| figure.kind == "flow-paths"));

@@ -37,7 +37,7 @@ fn with_loads() -> CampaignData {
             .insert(Parameter::Stress(Stress::of(loads)));
         scenario.varied = vec![ParameterName::Stress];
         for block in 0..BLOCKS {
-            let around = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
+            let factor = 1.0 + 0.01 * (f64::from(block % 3) - 1.0);
             let experiment = Experiment {
                 block,
                 status: ExperimentStatus::Complete,
@@ -48,11 +48,11 @@ fn with_loads() -> CampaignData {
             for second in 1..=4 {
                 // The mean over seconds counts.
                 let sway = if second % 2 == 0 { 5e6 } else { -5e6 };
-                for (end, more) in [(LoadEnd::Sent, 1e6), (LoadEnd::Received, 0.0)] {
+                for (end, extra_rate) in [(LoadEnd::Sent, 1e6), (LoadEnd::Received, 0.0)] {
                     experiment_data.samples.push(Sample {
                         series: SeriesName::Load(number, end),
                         at: second * 1_000_000_000,
-                        value: rate * 1e6 * around + sway + more,
+                        value: rate * 1e6 * factor + sway + extra_rate,
                     });
                 }
             }

@@ -14,7 +14,7 @@ use crate::synthetic::{self, METRO, Shape};
 
 /// Response times of 1, 2 ... 100 ms, of which the last two are lost instead; the network takes
 /// 0.5 ms less than the response, lateness is 0.1 ms.
-fn hundred() -> CampaignData {
+fn campaign_of_hundred_messages() -> CampaignData {
     let shape = Shape {
         links: vec![METRO],
         intervals_ms: vec![200],
@@ -48,7 +48,7 @@ fn message(number: i64) -> Message {
     message
 }
 
-fn close(value: f64, wanted: f64) -> bool {
+fn is_close(value: f64, wanted: f64) -> bool {
     (value - wanted).abs() < 1e-9
 }
 
@@ -61,7 +61,7 @@ fn number(cell: &QuantileCell) -> f64 {
 
 #[test]
 fn the_summary_equals_the_input_numbers() {
-    let rows = summary(&hundred(), &PlotSettings::default());
+    let rows = summary(&campaign_of_hundred_messages(), &PlotSettings::default());
     let row_of = |layer: Layer| {
         rows.iter()
             .find(|row| row.layer == layer)
@@ -73,33 +73,36 @@ fn the_summary_equals_the_input_numbers() {
         (100, Some(2), 1)
     );
     let loss = response.loss.unwrap();
-    assert!(close(loss.share, 0.02), "{loss:?}");
+    assert!(is_close(loss.share, 0.02), "{loss:?}");
     // Both were lost in one stretch of ten: hardly anything is known of other stretches.
     let interval = loss.interval.expect("ten stretches");
     assert!(interval.low < 0.01 && interval.high > 0.08, "{interval:?}");
     // Mean of 1..=98 is 49.5, their variance is (98^2 - 1) / 12 * 98 / 97.
-    assert!(close(response.mean.unwrap(), 49.5));
-    assert!(close(response.sd.unwrap(), (98.0_f64 * 99.0 / 12.0).sqrt()));
+    assert!(is_close(response.mean.unwrap(), 49.5));
+    assert!(is_close(
+        response.sd.unwrap(),
+        (98.0_f64 * 99.0 / 12.0).sqrt()
+    ));
     // Type 7 over 100 values: place 0.5 * 99 = 49.5, between 50 and 51; 0.9 * 99 = 89.1.
-    assert!(close(number(&response.quantiles[0]), 50.5));
-    assert!(close(number(&response.quantiles[1]), 90.1));
+    assert!(is_close(number(&response.quantiles[0]), 50.5));
+    assert!(is_close(number(&response.quantiles[1]), 90.1));
     assert_eq!(response.quantiles[2], QuantileCell::Refused { need: 299 });
-    assert!(close(row_of(Layer::Service).mean.unwrap(), 49.4));
+    assert!(is_close(row_of(Layer::Service).mean.unwrap(), 49.4));
     // From departure at 0.3 ms to 0.4 ms before the end.
-    assert!(close(row_of(Layer::Acknowledgement).mean.unwrap(), 48.8));
+    assert!(is_close(row_of(Layer::Acknowledgement).mean.unwrap(), 48.8));
     assert_eq!(row_of(Layer::Acknowledgement).lost, None);
 }
 
 #[test]
 fn the_stages_of_the_summary_add_up_to_the_response() {
-    let data = hundred();
+    let data = campaign_of_hundred_messages();
     let rows = summary(&data, &PlotSettings::default());
     let stages: Vec<_> = rows
         .iter()
         .filter(|row| matches!(row.layer, Layer::Entry(_)))
         .collect();
     let sum: f64 = stages.iter().map(|row| row.mean.unwrap()).sum();
-    assert!(close(sum, 49.5), "{sum}");
+    assert!(is_close(sum, 49.5), "{sum}");
     // Without the peer's marks its stages cannot be told from the network.
     let merged = StageSet::only(Stage::Network)
         .with(Stage::PeerKernel)
@@ -109,13 +112,13 @@ fn the_stages_of_the_summary_add_up_to_the_response() {
         .iter()
         .find(|row| row.layer == Layer::Entry(merged))
         .unwrap();
-    assert!(close(network.mean.unwrap(), 49.0));
+    assert!(is_close(network.mean.unwrap(), 49.0));
     assert!(rows.iter().all(|row| row.layer != Layer::Network));
 }
 
 #[test]
 fn a_quantile_that_loss_decides_has_no_number() {
-    let mut data = hundred();
+    let mut data = campaign_of_hundred_messages();
     let messages: Vec<Message> = (0..100)
         .map(|number| {
             let mut message = message(number);
@@ -146,7 +149,7 @@ fn a_quantile_that_loss_decides_has_no_number() {
 
 #[test]
 fn unsent_messages_are_counted_apart_from_loss() {
-    let mut data = hundred();
+    let mut data = campaign_of_hundred_messages();
     // The connection was down for the last 60: two of the 40 others were lost.
     let messages: Vec<Message> = (0..100)
         .map(|number| {
@@ -167,7 +170,7 @@ fn unsent_messages_are_counted_apart_from_loss() {
         (response.n, response.lost, response.not_sent),
         (100, Some(2), Some(60))
     );
-    assert!(close(response.loss.unwrap().share, 0.05), "of 40 sent");
+    assert!(is_close(response.loss.unwrap().share, 0.05), "of 40 sent");
     let censored = |row: &SummaryRow| matches!(row.quantiles[0], QuantileCell::Known { value, .. } if value == Level::Censored);
     assert!(censored(response), "the schedule wanted them");
     let service = &rows[1];
@@ -206,7 +209,7 @@ fn the_ledger_means_in_a_synthetic_campaign_are_the_links() {
 
 #[test]
 fn ping_destinations_have_their_rows() {
-    let mut data = hundred();
+    let mut data = campaign_of_hundred_messages();
     let mut experiment = data.experiments[0].experiment.clone();
     let destination = |index: u32, name: &str| Flow {
         index: FlowIndex(index),
@@ -238,7 +241,7 @@ fn ping_destinations_have_their_rows() {
 
 #[test]
 fn the_tables_of_one_scenario_as_csv() {
-    let data = hundred();
+    let data = campaign_of_hundred_messages();
     let csv_tables: Vec<String> = tables(&data, &PlotSettings::default())
         .iter()
         .map(|table| format!("{}\n{}", table.name, table.csv().replace("\r\n", "\n")))

@@ -8,7 +8,7 @@ use neph_report::{Anchor, FIGURES, Figure, Mark, Scene, draw};
 
 use crate::synthetic::{self, CONTINENT, METRO};
 
-fn printed_text(scene: &Scene) -> Vec<String> {
+fn figure_texts(scene: &Scene) -> Vec<String> {
     fn collect(marks: &[Mark], texts: &mut Vec<String>) {
         for mark in marks {
             match mark {
@@ -31,10 +31,10 @@ fn draw_figures(name: &str, settings: PlotSettings) -> Vec<Figure> {
     draw(&synthetic::twelve_scenarios(), &settings)
 }
 
-fn all_words(figures: &[Figure]) -> String {
+fn all_figure_texts(figures: &[Figure]) -> String {
     figures
         .iter()
-        .flat_map(|figure| printed_text(&figure.scene))
+        .flat_map(|figure| figure_texts(&figure.scene))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -76,7 +76,7 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
             figures: Some(["timeline".to_owned()].into()),
             ..PlotSettings::default()
         };
-        all_words(&draw(data, &settings)).contains("retransmission (at the bottom)")
+        all_figure_texts(&draw(data, &settings)).contains("retransmission (at the bottom)")
     };
     assert!(!findings_of(&data), "there are none");
     data.experiments[0].events.push(Event {
@@ -88,7 +88,7 @@ fn retransmissions_that_only_a_capture_saw_are_drawn_too() {
     assert!(findings_of(&data));
 }
 
-fn figures_of(data: &CampaignData, figure: &str) -> Vec<Figure> {
+fn draw_figure(data: &CampaignData, figure: &str) -> Vec<Figure> {
     let settings = PlotSettings {
         figures: Some([figure.to_owned()].into()),
         ..PlotSettings::default()
@@ -96,7 +96,7 @@ fn figures_of(data: &CampaignData, figure: &str) -> Vec<Figure> {
     draw(data, &settings)
 }
 
-fn dots(figures: &[Figure]) -> usize {
+fn count_discs(figures: &[Figure]) -> usize {
     fn within(marks: &[Mark]) -> usize {
         let discs = marks.iter().map(|mark| match mark {
             Mark::Disc { .. } => 1,
@@ -114,31 +114,36 @@ fn dots(figures: &[Figure]) -> usize {
 #[test]
 fn a_timeline_of_few_messages_marks_each() {
     let mut data = synthetic::campaign_over(&[CONTINENT], 1);
-    assert_eq!(dots(&figures_of(&data, "timeline")), 0, "300 make a line");
+    assert_eq!(
+        count_discs(&draw_figure(&data, "timeline")),
+        0,
+        "300 make a line"
+    );
     let exchanges = &mut data.experiments[0].flows[0].exchanges;
     exchanges.retain(|exchange| exchange.seq.0 % 15 == 0 && exchange.response.is_some());
-    assert!(dots(&figures_of(&data, "timeline")) >= 2 * exchanges_of(&data));
+    assert!(count_discs(&draw_figure(&data, "timeline")) >= 2 * exchange_count(&data));
 }
 
-fn exchanges_of(data: &CampaignData) -> usize {
+fn exchange_count(data: &CampaignData) -> usize {
     data.experiments[0].flows[0].exchanges.len()
 }
 
 #[test]
 fn a_logarithmic_timeline_is_labelled_at_its_axis() {
     let mut data = synthetic::campaign_over(&[CONTINENT], 1);
-    assert!(!all_words(&figures_of(&data, "timeline")).contains("ms, log"));
+    assert!(!all_figure_texts(&draw_figure(&data, "timeline")).contains("ms, log"));
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.response = exchange.response.map(|time| time + Span::from_millis(900));
     }
-    let printed_text = all_words(&figures_of(&data, "timeline"));
-    assert!(printed_text.contains(", log"), "{printed_text}");
+    let figure_text = all_figure_texts(&draw_figure(&data, "timeline"));
+    assert!(figure_text.contains(", log"), "{figure_text}");
 }
 
 #[test]
 fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
     let mut data = synthetic::campaign_over(&[CONTINENT, METRO], 1);
-    let of_kind = |data: &CampaignData| all_words(&figures_of(data, "cwnd")).contains("own scale");
+    let of_kind =
+        |data: &CampaignData| all_figure_texts(&draw_figure(data, "cwnd")).contains("own scale");
     assert!(!of_kind(&data), "windows alike share one");
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.cwnd = exchange.cwnd.map(|window| window * 100);
@@ -152,10 +157,10 @@ fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
     for exchange in &mut data.experiments[0].flows[0].exchanges {
         exchange.begun = Some(exchange.intended);
     }
-    let printed_text = all_words(&figures_of(&data, "send-skew"));
+    let figure_text = all_figure_texts(&draw_figure(&data, "send-skew"));
     assert!(
-        printed_text.contains("\n1.0\n") || printed_text.contains("\n1\n"),
-        "{printed_text}"
+        figure_text.contains("\n1.0\n") || figure_text.contains("\n1\n"),
+        "{figure_text}"
     );
 }
 
@@ -170,11 +175,11 @@ fn of_many_warnings_every_kind_is_spelled_out() {
         packets: 3,
         worst: Span::from_micros(200),
     });
-    let printed_text = all_words(&figures_of(&data, "ledger-bars")).replace('\n', " ");
+    let figure_text = all_figure_texts(&draw_figure(&data, "ledger-bars")).replace('\n', " ");
     assert!(
-        printed_text.contains("and 8 more scenarios")
-            && printed_text.contains("delivered 3 packets too late"),
-        "{printed_text}"
+        figure_text.contains("and 8 more scenarios")
+            && figure_text.contains("delivered 3 packets too late"),
+        "{figure_text}"
     );
 }
 
@@ -211,20 +216,20 @@ fn blocks_to_plot_leaves_the_others_out() {
         blocks_to_plot: Some([2, 5].into()),
         ..PlotSettings::default()
     };
-    let printed_text = all_words(&draw_figures("timeline", settings));
-    assert!(printed_text.contains("block 2") && printed_text.contains("block 5"));
-    assert!(!printed_text.contains("block 1,") && !printed_text.contains("block 3"));
+    let figure_text = all_figure_texts(&draw_figures("timeline", settings));
+    assert!(figure_text.contains("block 2") && figure_text.contains("block 5"));
+    assert!(!figure_text.contains("block 1,") && !figure_text.contains("block 3"));
 }
 
 #[test]
 fn percentiles_to_remove_takes_the_outlier_away() {
-    let complete = all_words(&draw_figures("boxes", PlotSettings::default()));
+    let complete = all_figure_texts(&draw_figures("boxes", PlotSettings::default()));
     assert!(complete.contains("1 above, max 1.76 s"));
     let settings = PlotSettings {
         percentiles_to_remove: 1.0,
         ..PlotSettings::default()
     };
-    let cut = all_words(&draw_figures("boxes", settings));
+    let cut = all_figure_texts(&draw_figures("boxes", settings));
     assert!(
         !cut.contains("above") && cut.contains("highest 1 %"),
         "{cut}"
@@ -238,10 +243,10 @@ fn values_outside_of_fixed_limits_are_counted() {
         rtt_max: Some(Span::from_millis(20)),
         ..PlotSettings::default()
     };
-    let printed_text = all_words(&draw_figures("boxes", settings));
+    let figure_text = all_figure_texts(&draw_figures("boxes", settings));
     assert!(
-        printed_text.contains("1920 above, max") || printed_text.contains("1919 above, max"),
-        "{printed_text}"
+        figure_text.contains("1920 above, max") || figure_text.contains("1919 above, max"),
+        "{figure_text}"
     );
 }
 
@@ -253,19 +258,19 @@ fn whiskers_scales_tail_and_basis_show_in_the_figures() {
         basis: Basis::Service,
         ..PlotSettings::default()
     };
-    let printed_text = all_words(&draw_figures("boxes", settings));
+    let figure_text = all_figure_texts(&draw_figures("boxes", settings));
     assert!(
-        printed_text.contains("from the 10 to the 90 percentile")
-            && printed_text.contains("service time, ms")
+        figure_text.contains("from the 10 to the 90 percentile")
+            && figure_text.contains("service time, ms")
     );
     let tail = PlotSettings {
         tail: Tail::Logarithmic,
         ..PlotSettings::default()
     };
-    let printed_text = all_words(&draw_figures("cdf", tail));
-    assert!(printed_text.contains("share that took longer") && printed_text.contains("0.001"));
+    let figure_text = all_figure_texts(&draw_figures("cdf", tail));
+    assert!(figure_text.contains("share that took longer") && figure_text.contains("0.001"));
     let axes = |settings| {
-        all_words(&draw_figures("boxes", settings))
+        all_figure_texts(&draw_figures("boxes", settings))
             .matches("response time, ms")
             .count()
     };
@@ -288,11 +293,11 @@ fn blocks_are_labelled_with_their_duration() {
     let figures = draw(&data, &PlotSettings::default());
     for kind in ["timeline", "cwnd"] {
         let of_kind = figures.iter().find(|figure| figure.kind == kind);
-        let printed_text = printed_text(&of_kind.expect("drawn").scene);
+        let figure_text = figure_texts(&of_kind.expect("drawn").scene);
         for block in ["block 1, 11:06, 2.4 s", "block 2, 11:07, 2.4 s"] {
             assert!(
-                printed_text.iter().any(|word| word == block),
-                "{kind}: {printed_text:?}"
+                figure_text.iter().any(|word| word == block),
+                "{kind}: {figure_text:?}"
             );
         }
     }
@@ -301,7 +306,7 @@ fn blocks_are_labelled_with_their_duration() {
 /// The labels of vertical axes of a page, with how many panels have each.
 fn vertical_labels(figure: &Figure) -> BTreeMap<String, usize> {
     let mut labels = BTreeMap::new();
-    for (_, text) in crate::legible::texts(&figure.scene) {
+    for (_, text) in crate::text_layout::texts(&figure.scene) {
         let is_label = text.anchor == Anchor::End && text.text.parse::<f64>().is_ok();
         *labels.entry(text.text).or_default() += usize::from(is_label);
     }

@@ -7,7 +7,12 @@ use crate::findings::{sentences, terminal_report};
 use crate::synthetic::{self, CONTINENT, METRO};
 
 /// Each of the scenario's first messages ends so.
-pub(crate) fn ending(data: &mut CampaignData, scenario: usize, messages: usize, outcome: Outcome) {
+pub(crate) fn set_outcomes(
+    data: &mut CampaignData,
+    scenario: usize,
+    messages: usize,
+    outcome: Outcome,
+) {
     let of_scenario = |experiment: &&mut ExperimentData| experiment.scenario == scenario;
     for experiment in data.experiments.iter_mut().filter(of_scenario) {
         for exchange in experiment.flows[0].exchanges.iter_mut().take(messages) {
@@ -20,15 +25,15 @@ pub(crate) fn ending(data: &mut CampaignData, scenario: usize, messages: usize, 
 #[test]
 fn messages_that_could_not_be_sent_do_not_vanish() {
     let mut data = synthetic::campaign_over(&[METRO], 1);
-    ending(&mut data, 0, 200, Outcome::Failed);
-    let printed = sentences(&data);
+    set_outcomes(&mut data, 0, 200, Outcome::Failed);
+    let text = sentences(&data);
     assert!(
-        printed.contains("100 of them answered, 0 lost (0 %), 200 not sent."),
-        "{printed}"
+        text.contains("100 of them answered, 0 lost (0 %), 200 not sent."),
+        "{text}"
     );
-    assert!(printed.contains("0 of 100 messages that were sent were lost: "));
-    assert!(printed.contains("200 messages could not be sent, in 1 of 1 scenario, most in 'metro"));
-    assert!(!printed.contains("messages were lost:"));
+    assert!(text.contains("0 of 100 messages that were sent were lost: "));
+    assert!(text.contains("200 messages could not be sent, in 1 of 1 scenario, most in 'metro"));
+    assert!(!text.contains("messages were lost:"));
     let terminal_report = terminal_report(&data, 100);
     let mut lines = terminal_report.lines();
     let heading = lines.find(|line| line.contains("loss  not sent"));
@@ -42,9 +47,9 @@ fn messages_that_could_not_be_sent_do_not_vanish() {
         "more than half went unanswered: {row}"
     );
     // The worst case: nothing was sent, and there is no loss to speak of.
-    ending(&mut data, 0, 300, Outcome::Failed);
-    let printed = sentences(&data);
-    assert!(printed.contains("300 messages could not be sent") && !printed.contains("were lost:"));
+    set_outcomes(&mut data, 0, 300, Outcome::Failed);
+    let text = sentences(&data);
+    assert!(text.contains("300 messages could not be sent") && !text.contains("were lost:"));
 }
 
 #[test]
@@ -53,12 +58,12 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
     for experiment in &mut data.experiments {
         experiment.experiment.warnings.clear();
     }
-    let (dead, alive): (Vec<_>, Vec<_>) = data
+    let (failed, complete): (Vec<_>, Vec<_>) = data
         .experiments
         .drain(..)
         .partition(|experiment| experiment.scenario == 1);
-    data.experiments = alive;
-    data.left_out = dead
+    data.experiments = complete;
+    data.left_out = failed
         .into_iter()
         .map(|experiment| experiment.experiment)
         .collect();
@@ -66,20 +71,20 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
         experiment.status = ExperimentStatus::Failed;
         experiment.reason = Some(format!("refused in block {}", experiment.block));
     }
-    let printed = sentences(&data);
+    let text = sentences(&data);
     assert!(
-        printed.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
-        "{printed}"
+        text.contains("Flagged failed: 3 experiments failed: continent · every 100 ms · 1 KiB. The first reason: refused in block 0."),
+        "{text}"
     );
-    assert!(!printed.contains("No warnings"), "{printed}");
+    assert!(!text.contains("No warnings"), "{text}");
     // Only a plan can be gone on with.
     for (plan, remedy) in [
         ("", "remove the cause and repeat"),
         ("version = 1", "remove the cause, then run neph resume"),
     ] {
         data.campaign.plan_text = plan.to_owned();
-        let printed = sentences(&data);
-        assert!(printed.contains(remedy), "{printed}");
+        let text = sentences(&data);
+        assert!(text.contains(remedy), "{text}");
     }
     let terminal_report = terminal_report(&data, 400);
     assert!(
@@ -93,21 +98,21 @@ fn failed_experiments_are_reported_with_reason_and_remedy() {
     experiment.experiment.scenario = changed.left_out[0].scenario;
     experiment.scenario = 1;
     changed.experiments.push(experiment);
-    let printed = sentences(&changed);
+    let text = sentences(&changed);
     assert!(
-        printed.contains("1 experiment failed at first and succeeded later: continent")
-            && printed.contains("The reason: refused in block 0.")
-            && !printed.contains("neph resume"),
-        "{printed}"
+        text.contains("1 experiment failed at first and succeeded later: continent")
+            && text.contains("The reason: refused in block 0.")
+            && !text.contains("neph resume"),
+        "{text}"
     );
     // Nothing but failures: no matrix of nothing, and the reason still.
     data.experiments.clear();
-    let printed = sentences(&data);
+    let text = sentences(&data);
     assert!(
-        printed.contains(
+        text.contains(
             "No experiment is complete. 2 scenarios of the plan have nothing to show yet."
-        ) && printed.contains("3 experiments failed")
-            && !printed.contains("No warnings"),
-        "{printed}"
+        ) && text.contains("3 experiments failed")
+            && !text.contains("No warnings"),
+        "{text}"
     );
 }

@@ -20,16 +20,16 @@ const SEGMENTS: [(f64, i64); 7] = [
     (300_000.0, 250),
 ];
 /// How long it all is, in nanoseconds.
-const LONG: i64 = 120_000_000_000;
+const DURATION: i64 = 120_000_000_000;
 
 /// What to make.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
+pub(crate) struct PathModel {
     /// 2 to 8.
     pub(crate) points: usize,
     pub(crate) packets: usize,
     /// Whether anything is lost.
-    pub(crate) lossy: bool,
+    pub(crate) has_loss: bool,
 }
 
 /// What was made.
@@ -40,10 +40,10 @@ pub(crate) struct FollowedPackets {
     delays: Vec<HopsDelay>,
 }
 
-impl Path {
-    pub(crate) fn followed(self) -> FollowedPackets {
+impl PathModel {
+    pub(crate) fn generate(self) -> FollowedPackets {
         let mut random = Random::new(5);
-        let mut followed = FollowedPackets {
+        let mut generated = FollowedPackets {
             points: NAMES[..self.points]
                 .iter()
                 .map(|name| (*name).to_owned())
@@ -53,7 +53,7 @@ impl Path {
         };
         let packets = i64::try_from(self.packets).unwrap();
         for number in 0..packets {
-            let since = number * LONG / packets.max(1);
+            let since = number * DURATION / packets.max(1);
             let direction = if number % 2 == 0 {
                 Direction::Forward
             } else {
@@ -70,12 +70,12 @@ impl Path {
             let round_trip = total
                 .filter(|_| is_icmp_request)
                 .map(|total| total + 1_400_000);
-            followed
+            generated
                 .packets
                 .push((since, direction, protocol, round_trip));
-            followed.delays.extend(delays);
+            generated.delays.extend(delays);
         }
-        followed
+        generated
     }
 
     #[expect(
@@ -92,7 +92,7 @@ impl Path {
             } else {
                 count - 1 - step
             };
-            if self.lossy && random.unit() < loss(since, segment, count) {
+            if self.has_loss && random.unit() < loss(since, segment, count) {
                 delays[segment] = HopsDelay::Lost;
                 break;
             }
@@ -121,7 +121,7 @@ fn known_delay(delay: &HopsDelay) -> Option<i64> {
 /// A few all the time, and in the last segment a burst.
 #[expect(clippy::cast_precision_loss, reason = "two minutes in nanoseconds")]
 fn loss(since: i64, segment: usize, count: usize) -> f64 {
-    let share = since as f64 / LONG as f64;
+    let share = since as f64 / DURATION as f64;
     let burst = segment + 1 == count && (0.7..0.73).contains(&share);
     if burst { 0.3 } else { 0.002 }
 }
@@ -129,13 +129,13 @@ fn loss(since: i64, segment: usize, count: usize) -> f64 {
 /// Fills and drains through the second third.
 #[expect(clippy::cast_precision_loss, reason = "two minutes in nanoseconds")]
 fn queue(since: i64) -> f64 {
-    let share = since as f64 / LONG as f64;
+    let share = since as f64 / DURATION as f64;
     (1.0 - ((share - 0.5) * 6.0).abs()).max(0.0) * 4_000_000.0
 }
 
 impl FollowedPackets {
     /// Hands the drawing to `see`.
-    pub(crate) fn with_drawing<T>(&self, see: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
+    pub(crate) fn with_drawing<T>(&self, draw: impl FnOnce(&HopsDrawing<'_>) -> T) -> T {
         let by_packet = self.delays.chunks(self.points.len() - 1);
         let packets: Vec<HopsPacket<'_>> = self
             .packets
@@ -151,7 +151,7 @@ impl FollowedPackets {
                 },
             )
             .collect();
-        see(&HopsDrawing {
+        draw(&HopsDrawing {
             points: &self.points,
             packets: &packets,
         })

@@ -44,7 +44,7 @@ pub(crate) fn one_experiment() -> CampaignData {
 }
 
 /// One scenario of so many messages.
-pub(crate) fn long(messages: u64) -> CampaignData {
+pub(crate) fn long_campaign(messages: u64) -> CampaignData {
     campaign(&Shape {
         links: vec![CONTINENT],
         intervals_ms: vec![1],
@@ -95,7 +95,7 @@ pub(crate) fn campaign(shape: &Shape) -> CampaignData {
             let link = shape
                 .links
                 .iter()
-                .find(|l| l.name == scenario.endpoint)
+                .find(|link| link.name == scenario.endpoint)
                 .unwrap();
             experiments.push(experiment(id, scenario, (index, block), link, &mut random));
         }
@@ -167,7 +167,7 @@ fn flow(index: u32, role: FlowRole, probe: ProbeKind, name: &str, reflector: boo
 }
 
 /// Which experiments are flagged, and why.
-fn troubles(
+fn warnings_of(
     scenario: &Scenario,
     (index, block): (usize, u32),
     last: i64,
@@ -216,7 +216,7 @@ fn experiment(
         .iter()
         .filter(|m| m.flow.0 == 0 && m.outcome == Outcome::Lost)
         .count();
-    let (warnings, events) = troubles(scenario, (index, block), last);
+    let (warnings, events) = warnings_of(scenario, (index, block), last);
     let experiment = Experiment {
         id: ExperimentId::from_bytes(id),
         campaign,

@@ -7,16 +7,16 @@ use neph_flows::{
 use neph_model::{Slot, Span};
 use neph_stats::Random;
 
-use super::{Mood, Path, World, exponential, paths, seconds};
+use super::{FleetModel, Path, PathStability, exponential, paths, seconds};
 
-pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
-    let mut random = world.random();
+pub(super) fn flows(fleet_model: &FleetModel) -> (Vec<FlowHistory>, Vec<PathChange>) {
+    let mut random = fleet_model.random();
     let mut changes = Vec::new();
-    let flows = (0..world.flows)
+    let flows = (0..fleet_model.flows)
         .map(|slot| {
-            let paths = paths(slot % world.pairs);
-            let flow = flow(world, slot, &paths, &mut random);
-            changes.extend(moves(&flow, &mut random));
+            let paths = paths(slot % fleet_model.pairs);
+            let flow = flow(fleet_model, slot, &paths, &mut random);
+            changes.extend(path_changes(&flow, &mut random));
             flow
         })
         .collect();
@@ -24,22 +24,26 @@ pub(super) fn flows(world: &World) -> (Vec<FlowHistory>, Vec<PathChange>) {
     (flows, changes)
 }
 
-fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
+fn flow(fleet_model: &FleetModel, slot: u32, paths: &[Path], random: &mut Random) -> FlowHistory {
     let jitter = Span::from_nanos(i64::try_from(random.below(300_000)).unwrap() - 150_000);
-    let is_only = paths.len() == 1;
+    let has_one_path = paths.len() == 1;
     #[expect(clippy::cast_precision_loss, reason = "days")]
-    let end = world.seconds as f64;
+    let end = fleet_model.seconds as f64;
     let mut at = 0.8;
-    let mut path = pick(paths, random);
+    let mut path = pick_path(paths, random);
     // The first stay has been going on for a while: no burst of early moves.
-    let mut settled = true;
+    let mut is_first_stay = true;
     let mut segments = Vec::new();
     while at < end {
-        let mut stay = stay(world, (path, paths.len()), random);
-        if std::mem::take(&mut settled) {
+        let mut stay = stay(fleet_model, (path, paths.len()), random);
+        if std::mem::take(&mut is_first_stay) {
             stay += exponential(random, 600.0);
         }
-        let until = if is_only { end } else { (at + stay).min(end) };
+        let until = if has_one_path {
+            end
+        } else {
+            (at + stay).min(end)
+        };
         segments.push(Segment {
             from: seconds(at),
             until: seconds(until),
@@ -48,8 +52,8 @@ fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHi
         });
         at = until;
         let before = path;
-        while path == before && !is_only {
-            path = pick(paths, random);
+        while path == before && !has_one_path {
+            path = pick_path(paths, random);
         }
     }
     FlowHistory {
@@ -57,9 +61,9 @@ fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHi
         source_port: u16::try_from(10_000 + slot).unwrap(),
         segments,
         tally: FlowTally {
-            replies: u64::try_from(world.seconds * 5 - world.seconds / 40).unwrap(),
-            lost: u64::try_from(world.seconds / 40).unwrap(),
-            lost_forward: u64::try_from(world.seconds / 60).unwrap(),
+            replies: u64::try_from(fleet_model.seconds * 5 - fleet_model.seconds / 40).unwrap(),
+            lost: u64::try_from(fleet_model.seconds / 40).unwrap(),
+            lost_forward: u64::try_from(fleet_model.seconds / 60).unwrap(),
             ..FlowTally::default()
         },
         last: LastMessages { lost: 0, of: 63 },
@@ -67,17 +71,17 @@ fn flow(world: &World, slot: u32, paths: &[Path], random: &mut Random) -> FlowHi
 }
 
 /// Low paths shed their flows sooner: traffic engineering by shortest path first.
-fn stay(world: &World, (path, paths): (usize, usize), random: &mut Random) -> f64 {
+fn stay(fleet_model: &FleetModel, (path, paths): (usize, usize), random: &mut Random) -> f64 {
     let rank =
         f64::from(u32::try_from(path + 1).unwrap()) / f64::from(u32::try_from(paths).unwrap());
-    match world.mood {
-        Mood::Quiet => exponential(random, 20_000.0),
-        Mood::Wild if random.unit() < 0.4 => 0.8 + exponential(random, 4.0),
-        Mood::Wild => 10.0 + exponential(random, 1400.0 * rank),
+    match fleet_model.stability {
+        PathStability::Stable => exponential(random, 20_000.0),
+        PathStability::Unstable if random.unit() < 0.4 => 0.8 + exponential(random, 4.0),
+        PathStability::Unstable => 10.0 + exponential(random, 1400.0 * rank),
     }
 }
 
-fn pick(paths: &[Path], random: &mut Random) -> usize {
+fn pick_path(paths: &[Path], random: &mut Random) -> usize {
     let total_weight: f64 = paths.iter().map(|path| path.weight).sum();
     let mut remaining = random.unit() * total_weight;
     for (index, path) in paths.iter().enumerate() {
@@ -89,11 +93,11 @@ fn pick(paths: &[Path], random: &mut Random) -> usize {
     paths.len() - 1
 }
 
-fn moves(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
+fn path_changes(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
     flow.segments
         .windows(2)
         .map(|pair| {
-            let fell = pair[1].base < pair[0].base;
+            let is_shorter = pair[1].base < pair[0].base;
             PathChange {
                 slot: flow.slot,
                 source_port: flow.source_port,
@@ -102,7 +106,7 @@ fn moves(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
                 before: pair[0].base,
                 after: pair[1].base,
                 evidence: Evidence {
-                    reordered: fell && random.unit() < 0.7,
+                    reordered: is_shorter && random.unit() < 0.7,
                     ttl: random.unit() < 0.5,
                     trace: (random.unit() < 0.1).then_some(true),
                     direction: match random.below(10) {
@@ -118,38 +122,39 @@ fn moves(flow: &FlowHistory, random: &mut Random) -> Vec<PathChange> {
 
 /// Four minutes or less of the three flows with the most changes.
 pub(super) fn dissected(
-    world: &World,
+    fleet_model: &FleetModel,
     flows: &[FlowHistory],
     changes: &[PathChange],
 ) -> Vec<Dissected> {
     let mut ranked: Vec<&FlowHistory> = flows.iter().collect();
     ranked.sort_by_key(|flow| std::cmp::Reverse(flow.segments.len()));
     let mut random = Random::new(5);
-    let few = ranked.into_iter().take(3);
-    few.map(|flow| {
-        let jitter = changes.iter().filter(|change| change.slot == flow.slot);
-        let first = jitter.map(|change| change.at).min();
-        let from = first.map_or(0, |at| (at.nanos() / 1_000_000_000 - 30).max(0));
-        let last = (from + 240).min(world.seconds);
-        let samples = (from * 5..last * 5).filter_map(|tick| sample(flow, tick, &mut random));
-        Dissected {
-            slot: flow.slot,
-            source_port: flow.source_port,
-            samples: samples.collect(),
-        }
-    })
-    .collect()
+    let most_changed = ranked.into_iter().take(3);
+    most_changed
+        .map(|flow| {
+            let own_changes = changes.iter().filter(|change| change.slot == flow.slot);
+            let first = own_changes.map(|change| change.at).min();
+            let from = first.map_or(0, |at| (at.nanos() / 1_000_000_000 - 30).max(0));
+            let last = (from + 240).min(fleet_model.seconds);
+            let samples = (from * 5..last * 5).filter_map(|tick| sample(flow, tick, &mut random));
+            Dissected {
+                slot: flow.slot,
+                source_port: flow.source_port,
+                samples: samples.collect(),
+            }
+        })
+        .collect()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "microseconds")]
 fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<DissectedSample> {
     let sent = seconds(0.0) + Span::from_millis(tick * 200);
-    let at = flow
+    let index = flow
         .segments
         .partition_point(|segment| segment.from <= sent);
-    let base = flow.segments[at.checked_sub(1)?].base;
-    let fell = at >= 2 && base < flow.segments[at - 2].base;
-    let fresh = sent - flow.segments[at - 1].from < Span::from_millis(200);
+    let base = flow.segments[index.checked_sub(1)?].base;
+    let is_shorter = index >= 2 && base < flow.segments[index - 2].base;
+    let is_first_message = sent - flow.segments[index - 1].from < Span::from_millis(200);
     // A queue fills and drains for twelve seconds of each minute and a half.
     let phase = f64::from(u32::try_from(tick % 450).unwrap()) / 5.0 - 40.0;
     let queue = if (0.0..12.0).contains(&phase) {
@@ -167,7 +172,7 @@ fn sample(flow: &FlowHistory, tick: i64, random: &mut Random) -> Option<Dissecte
     let outcome = if random.unit() < 0.003 {
         DissectedOutcome::Lost
     } else {
-        let reordered = (fell && fresh).then_some(Direction::Forward);
+        let reordered = (is_shorter && is_first_message).then_some(Direction::Forward);
         DissectedOutcome::Reply {
             round_trip,
             reordered,

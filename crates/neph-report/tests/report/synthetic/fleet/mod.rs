@@ -1,5 +1,5 @@
 //! Fleets whose truth is known: seeded flows that move between paths, straight to what is known of
-//! them afterwards. Quiet or wild, of any number of flows and pairs.
+//! them afterwards. Stable or unstable paths, any number of flows and pairs.
 
 mod history;
 mod routes;
@@ -16,25 +16,25 @@ use neph_stats::Random;
 
 use super::{CONTINENT, campaign_over};
 
-/// How often flows move.
+/// How often flows change their path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum PathStability {
     /// Once in hours.
-    Quiet,
+    Stable,
     /// As the third source saw it: many leave within seconds, sooner from low paths.
-    Wild,
+    Unstable,
 }
 
-/// What to make.
+/// The fleet to generate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct World {
+pub(crate) struct FleetModel {
     pub(crate) flows: u32,
     pub(crate) pairs: u32,
     pub(crate) seconds: i64,
-    pub(crate) mood: Mood,
+    pub(crate) stability: PathStability,
 }
 
-/// One way between a pair's places.
+/// One path of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path {
     pub(crate) base: Span,
@@ -42,7 +42,7 @@ pub(crate) struct Path {
 }
 
 /// From Oregon to Virginia in the source: 81 ms and more; then others.
-const LOWEST_MS: [f64; 8] = [81.2, 148.6, 9.4, 211.0, 64.3, 28.9, 172.5, 118.0];
+const MIN_RTT_MS: [f64; 8] = [81.2, 148.6, 9.4, 211.0, 64.3, 28.9, 172.5, 118.0];
 const NAMES: [&str; 8] = [
     "oregon-virginia",
     "sydney-tokyo",
@@ -54,7 +54,7 @@ const NAMES: [&str; 8] = [
     "saopaulo-montreal",
 ];
 
-impl World {
+impl FleetModel {
     pub(crate) fn random(&self) -> Random {
         Random::new(u64::from(self.flows) * 31 + u64::from(self.pairs))
     }
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// Its view, read from the messages of its flows as a report reads them.
-    pub(crate) fn read(&self) -> FleetView {
+    pub(crate) fn view_from_messages(&self) -> FleetView {
         let messages = self.messages();
         let fleet = self.view().fleet;
         let view = read_fleet(&fleet, Settings::default(), |hear| {
@@ -135,7 +135,7 @@ impl World {
             "fleet-{}-{}-{}",
             self.flows,
             self.pairs,
-            if self.mood == Mood::Quiet {
+            if self.stability == PathStability::Stable {
                 "quiet"
             } else {
                 "wild"
@@ -154,26 +154,29 @@ impl World {
 
 /// The third source's seasons: in each block one quiet fleet and one whose flows move, of so many pairs.
 pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
-    let world = |block: u32, mood| World {
+    let season_model = |block: u32, stability| FleetModel {
         flows: 64 * pairs + block,
         pairs,
         seconds: 600,
-        mood,
+        stability,
     };
-    let mut data = world(0, Mood::Quiet).campaign();
+    let mut data = season_model(0, PathStability::Stable).campaign();
     data.campaign.name = format!("seasons-{blocks}-{pairs}");
     let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
-    for (index, season, mood) in [(0, "low", Mood::Quiet), (1, "high", Mood::Wild)] {
-        let seasonal = of_season(&scenario, index, season);
+    for (index, season, stability) in [
+        (0, "low", PathStability::Stable),
+        (1, "high", PathStability::Unstable),
+    ] {
+        let seasonal = with_season(&scenario, index, season);
         data.scenarios.push(seasonal);
         for block in 0..blocks {
             let mut measured = experiment.clone();
             measured.scenario = index as usize;
             measured.experiment.block = block;
-            let later = i64::from(block) * 3_600_000_000_000;
-            let started = experiment.experiment.started.unix_nanos() + later;
+            let start_offset = i64::from(block) * 3_600_000_000_000;
+            let started = experiment.experiment.started.unix_nanos() + start_offset;
             measured.experiment.started = Wall::from_unix_nanos(started);
-            measured.fleet = Some(world(block, mood).view());
+            measured.fleet = Some(season_model(block, stability).view());
             measured.traces.clear();
             data.experiments.push(measured);
         }
@@ -182,8 +185,8 @@ pub(crate) fn seasons(blocks: u32, pairs: u32) -> CampaignData {
 }
 
 /// The scenario of this index that is like another but for its season.
-pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
-    let mut scenario = like.clone();
+pub(crate) fn with_season(template: &Scenario, index: u32, season: &str) -> Scenario {
+    let mut scenario = template.clone();
     scenario.index = index;
     scenario.id.0 += u64::from(index);
     scenario
@@ -196,7 +199,7 @@ pub(crate) fn of_season(like: &Scenario, index: u32, season: &str) -> Scenario {
 /// The ways of a pair, the shortest first.
 fn paths(endpoint: u32) -> Vec<Path> {
     let index = endpoint as usize;
-    let lowest = LOWEST_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
+    let lowest = MIN_RTT_MS[index % 8] * (1.0 + 0.03 * f64::from(endpoint / 8));
     let (count, step) = match endpoint {
         0..16 => (
             2 + (endpoint * 3 + 2) % 5,
@@ -208,12 +211,12 @@ fn paths(endpoint: u32) -> Vec<Path> {
     };
     (0..count)
         .map(|path| {
-            let longer = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));
+            let factor = 1.0 + step * f64::from(path) * (1.0 + 0.3 * f64::from(path));
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "milliseconds in nanoseconds"
             )]
-            let base = Span::from_nanos((lowest * longer * 1e6) as i64);
+            let base = Span::from_nanos((lowest * factor * 1e6) as i64);
             let weight = 1.0 / (1.0 + f64::from((path * 2 + endpoint) % 5));
             Path { base, weight }
         })

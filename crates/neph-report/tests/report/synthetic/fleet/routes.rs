@@ -4,14 +4,16 @@ use std::net::IpAddr;
 
 use neph_model::{FlowHop, FlowRoute, FlowTrace, PathHash, Span, TraceEnd, TraceKind, Wall};
 
-use super::{World, paths};
+use super::{FleetModel, paths};
 
 /// The routes of up to 512 flows to the first endpoint: eleven hops, the paths apart from the fifth
 /// to the seventh, where one of them does not answer.
-pub(super) fn trace(world: &World) -> FlowTrace {
+pub(super) fn trace(fleet_model: &FleetModel) -> FlowTrace {
     let paths = paths(0);
-    let view = super::history::flows(world).0;
-    let flows_of_pair = view.iter().filter(|flow| flow.slot.0 % world.pairs == 0);
+    let view = super::history::flows(fleet_model).0;
+    let flows_of_pair = view
+        .iter()
+        .filter(|flow| flow.slot.0 % fleet_model.pairs == 0);
     let routes = flows_of_pair.take(512).map(|flow| {
         let last = flow.segments.last().unwrap();
         let path = u8::try_from(last.class.unwrap()).unwrap();

@@ -3,18 +3,18 @@
 use neph_model::{FleetMessage, FleetOutcome, FleetReply, Instant, PeerReport, ReadBy, Span};
 use neph_stats::Random;
 
-use super::{World, exponential, seconds};
+use super::{FleetModel, exponential, seconds};
 
 /// Every message of every flow, in the order of sending; one in five hundred is lost. A jitter of
 /// 0.03 ms on average lies above the base latency.
-pub(crate) fn messages(world: &World) -> Vec<FleetMessage> {
-    let (flows, _) = super::history::flows(world);
+pub(crate) fn messages(fleet_model: &FleetModel) -> Vec<FleetMessage> {
+    let (flows, _) = super::history::flows(fleet_model);
     let mut random = Random::new(11);
     let mut messages = Vec::new();
-    for tick in 0..world.seconds * 5 {
+    for tick in 0..fleet_model.seconds * 5 {
         for flow in &flows {
             let offset =
-                Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(world.flows));
+                Span::from_micros(200_000 * i64::from(flow.slot.0) / i64::from(fleet_model.flows));
             let sent = seconds(0.0) + Span::from_millis(tick * 200) + offset;
             let index = flow
                 .segments

@@ -40,12 +40,12 @@ pub(crate) fn texts(scene: &Scene) -> Vec<(Rect, Text)> {
     boxed.collect()
 }
 
-fn overlap(a: &Rect, b: &Rect) -> bool {
+fn overlaps(a: &Rect, b: &Rect) -> bool {
     a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom()
 }
 
 /// Panics where a text lies on another or beyond the page.
-pub(crate) fn no_text_touches(figures: &[Figure]) {
+pub(crate) fn assert_no_overlap(figures: &[Figure]) {
     for figure in figures {
         let texts = texts(&figure.scene);
         for (index, (rect, text)) in texts.iter().enumerate() {
@@ -56,7 +56,7 @@ pub(crate) fn no_text_touches(figures: &[Figure]) {
             assert!(inside, "{}: {:?} leaves the page", figure.name, text.text);
             for (other, second) in &texts[index + 1..] {
                 let (a, b) = (&text.text, &second.text);
-                assert!(!overlap(rect, other), "{}: {a:?} on {b:?}", figure.name);
+                assert!(!overlaps(rect, other), "{}: {a:?} on {b:?}", figure.name);
             }
         }
     }
