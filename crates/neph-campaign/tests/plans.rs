@@ -84,8 +84,8 @@ fn rest_and_persistent_come_without_and_with_both_versions_of_tls() {
         ]
     );
     let spec = &plan.lab.expect("a lab").reflectors[0].spec.value;
-    let made = ReflectorIdentity::SelfSigned(Vec::new());
-    assert_eq!(spec.identity, Some(made));
+    let self_signed = ReflectorIdentity::SelfSigned(Vec::new());
+    assert_eq!(spec.identity, Some(self_signed));
 }
 
 #[test]
@@ -104,10 +104,13 @@ fn the_flow_plans_cost_what_their_comments_state() {
     let cost = estimate(&plan, &scenarios);
     assert_eq!(cost.total, Span::from_secs(3_600));
     assert_eq!(cost.messages, 512 * 5 * 4 * 3_600);
-    let mega = cost.fleet_bytes.bytes() / 1_000_000;
-    assert!((520..580).contains(&mega), "{mega} MB");
-    let mega = cost.journal_bytes.bytes() / 1_000_000;
-    assert!((240..260).contains(&mega), "{mega} MB while it runs");
+    let megabytes = cost.fleet_bytes.bytes() / 1_000_000;
+    assert!((520..580).contains(&megabytes), "{megabytes} MB");
+    let megabytes = cost.journal_bytes.bytes() / 1_000_000;
+    assert!(
+        (240..260).contains(&megabytes),
+        "{megabytes} MB while it runs"
+    );
     let (_, plan, scenarios) = read("flows-seasons.toml");
     let cost = estimate(&plan, &scenarios);
     assert_eq!(cost.total, Span::from_secs(8 * 2 * 155));
@@ -135,17 +138,22 @@ fn the_labs_of_the_shipped_plans_have_the_sites_that_the_plans_name() {
         for file in plan.topologies() {
             let text = fs::read_to_string(folder().join(&file.value)).expect("a topology");
             let topology = Topology::parse(&Source::new(&*file.value, text)).expect("no mistakes");
-            holds(&topology, &plan, &scenarios, name);
+            assert_topology_matches_plan(&topology, &plan, &scenarios, name);
         }
     }
 }
 
-fn holds(topology: &Topology, plan: &Plan, scenarios: &[Scenario], name: &str) {
+fn assert_topology_matches_plan(
+    topology: &Topology,
+    plan: &Plan,
+    scenarios: &[Scenario],
+    name: &str,
+) {
     let lab = plan.lab.as_ref().expect("a lab");
-    let from = scenarios.iter().filter_map(|s| s.parameters.site());
+    let sites = scenarios.iter().filter_map(|s| s.parameters.site());
     let reflectors = lab.reflectors.iter();
     let reflectors = reflectors.map(|reflector| &reflector.site.value);
-    for site in reflectors.chain([&lab.prober.value]).chain(from) {
+    for site in reflectors.chain([&lab.prober.value]).chain(sites) {
         assert!(topology.site_index(site).is_some(), "{name}: {site}");
     }
     for endpoint in &plan.endpoints {
@@ -193,14 +201,14 @@ fn the_readme_names_every_parameter() {
 
 /// What a shipped plan may send to when it is run as it is: this host, its own lab, and what is
 /// reserved for documentation (RFC 5737, RFC 3849, RFC 2606).
-fn is_nobodys(host: &str, is_of_lab: bool) -> bool {
+fn is_local_or_reserved(host: &str, has_lab: bool) -> bool {
     match host.parse() {
         Ok(IpAddr::V4(ip)) => {
-            ip.is_loopback() || ip.is_documentation() || (is_of_lab && ip.is_private())
+            ip.is_loopback() || ip.is_documentation() || (has_lab && ip.is_private())
         }
         Ok(IpAddr::V6(ip)) => {
             let documentation = ip.segments()[..2] == [0x2001, 0xdb8];
-            ip.is_loopback() || documentation || (is_of_lab && ip.is_unique_local())
+            ip.is_loopback() || documentation || (has_lab && ip.is_unique_local())
         }
         Err(_) => {
             host == "localhost" || host.ends_with(".example.com") || host.ends_with(".example")
@@ -209,8 +217,8 @@ fn is_nobodys(host: &str, is_of_lab: bool) -> bool {
 }
 
 #[test]
-fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
-    let mut checked = 0;
+fn shipped_plans_send_only_to_local_or_reserved_addresses() {
+    let mut plan_count = 0;
     for entry in fs::read_dir(folder()).expect("the plans") {
         let name = entry.expect("a file").file_name();
         let name = name.to_str().expect("UTF-8");
@@ -223,13 +231,16 @@ fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
         if !is_plan {
             continue;
         }
-        checked += 1;
+        plan_count += 1;
         let (_, plan, _) = read(name);
         for (host, _) in neph_campaign::resolve::hosts(&plan) {
-            assert!(is_nobodys(host, plan.lab.is_some()), "{name}: {host}");
+            assert!(
+                is_local_or_reserved(host, plan.lab.is_some()),
+                "{name}: {host}"
+            );
         }
     }
-    assert!(checked >= 10, "{checked} plans");
+    assert!(plan_count >= 10, "{plan_count} plans");
 }
 
 /// `NEPH_BLESS=1` writes the rows.
@@ -237,19 +248,19 @@ fn no_shipped_plan_sends_to_an_address_of_somebody_else() {
 fn the_page_of_plans_has_a_row_for_each_parameter() {
     let path = folder().join("README.md");
     let page = fs::read_to_string(&path).expect("the page");
-    let mut right = page.clone();
+    let mut expected_page = page.clone();
     for parameter in plan::PARAMETERS {
         let start = format!("| `{}` *list* |", parameter.name);
         let row = format!("{start} {} | {} |", parameter.about, parameter.default);
         let old_row = page.lines().find(|line| line.starts_with(&start));
         let old_row = old_row.unwrap_or_else(|| panic!("plans/README.md has no row {start}"));
-        right = right.replace(old_row, &row);
+        expected_page = expected_page.replace(old_row, &row);
     }
     if std::env::var_os("NEPH_BLESS").is_some() {
-        fs::write(&path, right).expect("writable");
+        fs::write(&path, expected_page).expect("writable");
     } else {
         assert!(
-            right == page,
+            expected_page == page,
             "plans/README.md: NEPH_BLESS=1 cargo test -p neph-campaign --test plans"
         );
     }

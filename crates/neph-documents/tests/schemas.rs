@@ -39,15 +39,15 @@ fn index() -> String {
     )
 }
 
-fn check(name: &str, text: &str) {
+fn assert_is_current(name: &str, text: &str) {
     let path = folder().join(name);
     if std::env::var_os("NEPH_BLESS").is_some() {
         fs::create_dir_all(folder()).expect("docs/schema");
         fs::write(&path, text).expect("it can be written");
     }
-    let there = fs::read_to_string(&path).unwrap_or_default();
+    let content = fs::read_to_string(&path).unwrap_or_default();
     assert!(
-        there == text,
+        content == text,
         "docs/schema/{name} is not what the structs say: NEPH_BLESS=1 cargo test -p neph-documents"
     );
 }
@@ -55,9 +55,9 @@ fn check(name: &str, text: &str) {
 #[test]
 fn the_schemas_of_docs_are_those_of_the_structs() {
     for kind in KINDS {
-        check(&format!("{}.json", kind.name), &text(kind));
+        assert_is_current(&format!("{}.json", kind.name), &text(kind));
     }
-    check("README.md", &index());
+    assert_is_current("README.md", &index());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn docs_have_no_other_schema() {
 }
 
 /// Keys without a description, with their place.
-fn undescribed(value: &Value, path: &str, missing: &mut Vec<String>) {
+fn collect_undescribed_keys(value: &Value, path: &str, missing: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
             if let Some(Value::Object(properties)) = object.get("properties") {
@@ -92,12 +92,12 @@ fn undescribed(value: &Value, path: &str, missing: &mut Vec<String>) {
                 }
             }
             for (key, value) in object {
-                undescribed(value, &format!("{path}/{key}"), missing);
+                collect_undescribed_keys(value, &format!("{path}/{key}"), missing);
             }
         }
         Value::Array(elements) => elements
             .iter()
-            .for_each(|element| undescribed(element, path, missing)),
+            .for_each(|element| collect_undescribed_keys(element, path, missing)),
         _ => {}
     }
 }
@@ -106,7 +106,7 @@ fn undescribed(value: &Value, path: &str, missing: &mut Vec<String>) {
 fn every_key_has_a_description() {
     let mut missing = Vec::new();
     for kind in KINDS {
-        undescribed(kind.schema().as_value(), kind.name, &mut missing);
+        collect_undescribed_keys(kind.schema().as_value(), kind.name, &mut missing);
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }

@@ -123,7 +123,7 @@ impl Engine {
              --exec-opt native.cgroupdriver=cgroupfs"
         );
         let engine = Self {
-            command: split_args(&format!("docker -H unix://{at}/sock")),
+            command: split_args(&format!("docker -H unix://{path}/sock")),
             run_options: Vec::new(),
             group,
             daemon: start_isolated(&program, &log),
