@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contract_of_executors_holds_with_journals() {
+    fn the_journalling_executor_fulfils_the_executor_contract() {
         let folder = tempfile::tempdir().expect("a folder");
         let make = || JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
         contract::hold(&mut || Box::new(make()), contract_subject());

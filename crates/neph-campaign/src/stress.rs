@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_may_write_a_load_in_more_ways_than_it_is_stored() {
+    fn several_spellings_of_a_load_have_one_stored_form() {
         for (written, stored) in [
             ("vm1  80%,vm2 2.5 %", "vm1 80%, vm2 2.5%"),
             ("vm1 stream h:80 1.45Mbit/s", "vm1 stream h:80 1450kbit/s"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_a_remedy() {
+    fn a_mistake_in_a_load_is_reported_with_a_remedy() {
         let message_of = |text: &str| parse(text).expect_err(text).message;
         assert_eq!(message_of("vm1"), "\"vm1\" is no load");
         assert_eq!(

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_read_from_a_sign_of_life_and_from_nothing_else() {
+    fn a_controller_clock_is_parsed_only_from_a_heartbeat() {
         let clock = ControllerClock::default();
         let ahead = Span::from_secs(3600);
         let payload = (now() + ahead).unix_nanos().to_le_bytes();

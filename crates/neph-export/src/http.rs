@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_for_finding_the_host_and_not_for_the_request() {
+    fn an_ipv6_zone_is_used_to_connect_and_not_sent_in_the_request() {
         let zoned = url("http://[fe80::1%eth0]:9/a").expect("a URL");
         assert_eq!(zoned.host(), "fe80::1%eth0");
         assert_eq!(zoned.uri(), "http://[fe80::1]:9/a");

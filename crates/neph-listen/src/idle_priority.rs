@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_keeps_up_has_idle_priority_until_packets_wait() {
+    fn a_reader_has_idle_priority_until_packets_wait() {
         if !may_return("a_reader_that_keeps_up_has_idle_priority") {
             return;
         }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_that_was_read_late_is_longer_and_its_rate_is_not_higher() {
+    fn a_late_reading_extends_its_second_without_raising_the_rate() {
         let mut counters = BySecond::default();
         let bytes = |sent, received| CarriedBytes { sent, received };
         counters.mark(Span::from_millis(1_000), bytes(125_000, 100_000));

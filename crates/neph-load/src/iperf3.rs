@@ -205,7 +205,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_report_becomes_seconds() {
+    fn an_iperf3_report_is_parsed_into_seconds() {
         let (seconds, goodput) = parse(REPORT).expect("a report");
         assert_eq!(goodput, BitRate(8_500_000));
         let expected = ThroughputSecond {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_one_sentence_with_a_remedy() {
+    fn a_missing_iperf3_is_reported_with_a_remedy() {
         let command = command("iperf3-that-is-not-there", &spec());
         let error = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
         let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use the built-in upload";
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_goes_on_is_ended_when_stopped() {
+    fn a_running_iperf3_is_killed_on_stop() {
         let stop = Stop::new();
         stop.set();
         let mut sleeper = process::command("sleep");

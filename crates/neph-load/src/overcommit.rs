@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_that_was_not_reached_is_not_the_only_reason() {
+    fn an_unreached_cpu_limit_is_not_reported_as_the_only_reason() {
         let quota = Some(CpuTime(1_500_000));
         let work = Work::of(2, 1.0, CpuPlacement::Anywhere);
         let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("an overcommit");

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_ends_within_a_frame_and_counts_what_it_left_out() {
+    fn a_stream_ends_within_a_frame_and_counts_unsent_frames() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_millis(90));
         let beginning = Beginning::of(1, &|| {});

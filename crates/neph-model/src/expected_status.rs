@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_read_as_they_are_written_and_2xx_is_the_default() {
+    fn expected_statuses_roundtrip_and_default_to_2xx() {
         let default = ExpectedStatus::default();
         assert!(default.contains(200) && default.contains(299));
         assert!(!default.contains(199) && !default.contains(300) && !default.contains(1000));

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_that_did_nothing_was_not_made() {
+    fn a_load_without_traffic_counts_as_not_generated() {
         let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
         let mut experiment = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
         let requested = Some("vm1 80%, vm2 stream h:80 2Mbit/s");

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_ordered_as_their_names_are() {
+    fn parameters_are_sorted_by_name() {
         assert!(
             ParameterName::ALL
                 .windows(2)
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_read_as_it_is_written() {
+    fn parameter_values_roundtrip() {
         for (name, text) in [
             ("address", "192.0.2.1"),
             ("ca_file", "mine.pem"),

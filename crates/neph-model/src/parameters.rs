@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_is_fixed_once_and_the_last_value_stays() {
+    fn a_parameter_appears_once_with_its_last_value() {
         let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
         let parameters = Parameters::from([flows(2), Parameter::FollowRedirects(true), flows(3)]);
         let texts: Vec<_> = parameters.iter().map(Parameter::text).collect();

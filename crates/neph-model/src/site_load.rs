@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_read_as_they_are_displayed() {
+    fn site_loads_roundtrip_through_text() {
         let text = "vm1 flow 10.0.0.1:80 max, vm1 flow h:81 1450kbit/s, vm1 98%, \
                     vm2 stream [::1]:80 2Mbit/s";
         let loads = LoadUnits::EXACT.loads(text).expect("four");

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_prints_in_the_unit_that_reads_best() {
+    fn a_span_is_displayed_in_the_best_readable_unit() {
         assert_eq!(Span::from_nanos(812).to_string(), "812 ns");
         assert_eq!(Span::from_nanos(-26_830).to_string(), "-26.8 us");
         assert_eq!(Span::from_micros(40_123).to_string(), "40.12 ms");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_time_is_read_as_it_is_written_exactly() {
+    fn time_spans_roundtrip_exactly() {
         for nanos in [
             0,
             7,

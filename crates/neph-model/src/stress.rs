@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_read_as_it_is_displayed() {
+    fn loads_roundtrip_through_text() {
         for text in [
             "none",
             "vm1 80%, vm2 2.5%",

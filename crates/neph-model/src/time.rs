@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_anchor_converts_there_and_back() {
+    fn anchor_conversions_roundtrip() {
         let anchor = Anchor::<Local> {
             at: Instant::from_nanos(5_000),
             wall: Wall::from_unix_nanos(1_700_000_000_000_000_000),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_that_are_centuries_apart_have_a_line_between_them_too() {
+    fn anchors_centuries_apart_are_interpolated() {
         let anchor = |at, wall| Anchor::<Local> {
             at: Instant::from_nanos(at),
             wall: Wall::from_unix_nanos(wall),

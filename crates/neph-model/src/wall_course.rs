@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_wall_clock_leaves_the_times_before_it_alone() {
+    fn a_wall_clock_step_does_not_alter_earlier_times() {
         let mut clock = WallCourse::within(SAME);
         assert_eq!(wall_nanos(&clock, 5), None);
         for second in 0..100 {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_fast_for_weeks_takes_two_readings() {
+    fn a_constantly_fast_clock_needs_two_readings() {
         let mut clock = WallCourse::within(SAME);
         // 20 ppm, and from the 700,000th second on slewed back at 400 ppm.
         let offset =
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn weeks_of_unsteady_readings_stay_within_the_bound_and_keep_the_steps() {
+    fn readings_of_an_unsteady_clock_are_bounded_and_keep_the_steps() {
         let mut clock = WallCourse {
             most: 64,
             ..WallCourse::within(SAME)
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_all_the_time_is_bounded_too() {
+    fn readings_of_a_repeatedly_stepped_clock_are_bounded() {
         let mut clock = WallCourse {
             most: 64,
             ..WallCourse::within(SAME)

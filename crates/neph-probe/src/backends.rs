@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_drifts_or_is_set_once_is_one_machine() {
+    fn a_drifting_or_once_set_clock_counts_as_one_backend() {
         let drifting = (0..10_000).map(|n| 40 * MS + n * 100 * MS / 5_000);
         assert_eq!(backends_of(drifting).several(), None, "200 ppm");
         let set = (0..50).map(|n| if n < 20 { 0 } else { 1_000 * MS });
@@ -175,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn no_more_machines_are_remembered_than_a_bound() {
+    fn the_number_of_tracked_backends_is_bounded() {
         let many = backends_of((0..500).map(|n| n % 100 * 10 * MS));
         assert_eq!(many.several(), Some(MAX_COUNTED));
     }
 
     #[test]
-    fn a_peer_without_timestamps_shows_no_second_backend() {
+    fn without_peer_timestamps_no_second_backend_is_detected() {
         let mut backends = Backends::default();
         let mut silent = message(0, 0);
         silent.marks.peer = neph_model::PeerMarks::default();

@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_end_where_they_end_however_they_come() {
+    fn record_ends_are_found_however_the_bytes_are_split() {
         let stream = [
             &[22, 3, 1, 0, 2, 7, 7][..],
             &[23, 3, 3, 0, 0],

@@ -263,7 +263,7 @@ mod tests {
 
     /// Answers GET and ignores HEAD.
     #[test]
-    fn a_server_that_ignores_head_is_queried_with_get() {
+    fn discovery_falls_back_from_head_to_get() {
         let listener = TcpListener::bind("127.86.2.2:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
         let server = std::thread::spawn(move || {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_without_a_listener_is_closed_and_a_silent_one_is_not() {
+    fn a_port_without_a_listener_is_closed_but_a_silent_one_is_open() {
         // A separate address: no other test takes the port when it is free again.
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");

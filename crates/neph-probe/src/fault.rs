@@ -96,7 +96,7 @@ mod tests {
     const ENOBUFS: i32 = 105;
 
     #[test]
-    fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
+    fn local_faults_have_a_remedy_and_refusals_come_from_the_peer() {
         let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
             let end = to_connection_end("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_from_icmp_are_no_fault_of_this_host() {
+    fn icmp_errors_are_no_local_faults() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
         let at = |error_time| answer_of(&error, error_time);
         assert_eq!(

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_are_followed_to_whoever_does_not_redirect_and_not_for_ever() {
+    fn redirects_are_followed_up_to_a_limit() {
         let three = followed(3).expect("three are few");
         assert_eq!(three.redirects.len(), 3);
         assert_eq!(three.discovery.http, Some(204));

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stop_of_12_s_no_burst_of_syns_goes() {
+    fn after_a_pause_of_12_s_no_burst_of_syns_is_sent() {
         let mut capped = gate_of("syn://192.0.2.1:80", |_| {});
         assert_eq!(
             after_a_stop(&mut capped),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cap_the_last_second_is_made_up_for_and_the_end_is_the_clocks() {
+    fn without_a_cap_only_the_last_second_is_caught_up() {
         let mut gate = gate_of("icmp://192.0.2.1", |_| {});
         assert_eq!(after_a_stop(&mut gate), 100);
         let refused = gate.refusal(at(1_999), Some(at(2_000)), at(2_000));

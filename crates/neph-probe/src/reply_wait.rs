@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_reply_is_expected_to_take_as_long_as_the_last() {
+    fn the_next_reply_is_expected_after_the_last_rtt() {
         let mut reply_wait = after_a_reply_of(4000);
         assert_eq!(reply_wait.window(at(14_001)), None, "nothing is out");
         reply_wait.sent(at(20_000));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_longer_than_the_interval_is_expected_by_its_phase() {
+    fn a_reply_after_more_than_an_interval_is_expected_by_its_phase() {
         let mut reply_wait = ReplyWait::new(true, at(0));
         for (seq, sent) in (0_u32..6).zip((0..).step_by(10_000)) {
             reply_wait.sent(at(sent));

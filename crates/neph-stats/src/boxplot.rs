@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_is_inside_or_counted(
+        fn every_value_is_within_the_whiskers_or_counted_as_outlier(
             mut values in prop::collection::vec(-1e6..1e6_f64, 5..200), ranges in 0.0..3.0_f64,
         ) {
             let sample = Sorted::sort(&mut values).unwrap();

@@ -187,7 +187,7 @@ mod tests {
     /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would cost 20
     /// as two changes.
     #[test]
-    fn a_step_is_found_and_an_outlier_is_none() {
+    fn a_step_is_a_change_point_and_an_outlier_is_none() {
         let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
         let points = change_points(&values, PRICE).unwrap();
         let wanted = [
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_settings_and_values_are_refused() {
         assert!(change_points(&[], PRICE).is_err());
         assert!(change_points(&[1], ChangePenalty { grid: 0, ..PRICE }).is_err());
         assert!(
@@ -251,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_segmentation_is_cheaper(
+        fn the_segmentation_has_the_minimum_cost(
             values in prop::collection::vec(0..40_i64, 1..10),
             change in 0..30_i64,
             max_distance in 0..20_i64,

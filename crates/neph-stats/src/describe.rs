@@ -114,7 +114,7 @@ mod tests {
 
     /// Timestamps since 1970 have a spread of 1e-18 of their square; the textbook formula gives 0.
     #[test]
-    fn a_large_offset_does_not_swallow_the_spread() {
+    fn the_standard_deviation_is_exact_for_large_offsets() {
         let mut values: Vec<f64> = (0..1000).map(|i| 1.7e15 + f64::from(i % 5)).collect();
         let d = describe(Sorted::sort(&mut values).unwrap()).unwrap();
         assert!((d.mean - 1.7e15 - 2.0).abs() < 0.26, "{}", d.mean);

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_without_loss_cuts_too() {
+    fn a_pause_without_loss_also_interrupts_the_line() {
         let readings = [0.0, 1.0, 2.0, 50.0, 51.0].map(|t| Reading { t, v: Some(t) });
         let cut = envelope(
             &readings,
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extremes_order_and_count_hold(
+        fn the_envelope_keeps_extremes_order_and_count(
             values in prop::collection::vec(prop::option::weighted(0.9, -1e6..1e6_f64), 1..400),
             buckets in 1..50_usize,
         ) {

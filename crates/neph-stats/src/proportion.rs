@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_share_and_mirrors(n in 1..5000_usize, part in 0.0..=1.0_f64) {
+        fn the_interval_contains_the_share_and_is_symmetric(n in 1..5000_usize, part in 0.0..=1.0_f64) {
             let hits = crate::casts::to_usize(part * usize_to_f64(n)).min(n);
             let (p, other) = (proportion(hits, n).unwrap(), proportion(n - hits, n).unwrap());
             prop_assert!(p.interval().contains(p.share()));

@@ -145,7 +145,7 @@ mod tests {
 
     /// A server's timestamps come from outside: absurd ones must not stop the report.
     #[test]
-    fn absurd_stamps_saturate() {
+    fn extreme_timestamps_saturate() {
         let absurd = send_times(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);
         assert_eq!(skews(&absurd, MS).unwrap()[0].nanos, 0);
         assert!(regularity(&absurd, MS).is_ok());

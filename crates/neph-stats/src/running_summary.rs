@@ -245,7 +245,7 @@ mod tests {
 
     /// As in the issue: 3,000,000 messages, 0.5 % of them dropped.
     #[test]
-    fn losses_and_values_have_one_population_however_many_they_are() {
+    fn losses_and_values_count_in_one_population_at_any_size() {
         let mut summary = RunningSummary::default();
         for number in 0..2_985_000_u32 {
             // 10 us to 20 us, all equally often.
@@ -285,7 +285,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn while_values_are_few_it_is_their_description(
+        fn a_summary_of_few_values_equals_their_exact_description(
             values in prop::collection::vec(0.0..1e9_f64, 1..200),
             above in 0_usize..50,
         ) {
@@ -305,7 +305,7 @@ mod tests {
         }
 
         #[test]
-        fn merged_is_as_if_it_had_come_in_one_stream(
+        fn merged_summaries_equal_the_summary_of_one_stream(
             values in prop::collection::vec(1.0..1e6_f64, 2..300),
             cut in 0_usize..300,
         ) {

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_ours_is_refused() {
+    fn a_source_address_of_another_host_is_refused() {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let to = socket.local_addr().expect("bound");
         let from = Some(Ipv4Addr::new(192, 0, 2, 1).into());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_not_stamped_is_not_counted_among_the_stamped() {
+    fn a_datagram_without_timestamp_does_not_increment_the_timestamp_id() {
         for (here, family) in [("127.0.0.1", Family::V4), ("::1", Family::V6)] {
             let Ok(socket) = UdpSocket::bind((here, 0)) else {
                 assert_eq!(family, Family::V6, "IPv6 alone may be missing");

@@ -141,7 +141,7 @@ mod tests {
     use crate::deadline::Deadline;
 
     #[test]
-    fn a_closed_port_answers_with_an_error_that_names_the_datagram() {
+    fn the_icmp_error_of_a_closed_port_quotes_the_datagram() {
         let nobody = UdpSocket::bind("127.0.0.1:0").expect("bind");
         let to = nobody.local_addr().expect("bound");
         // Bound before the other's port is free, so that it is not given that one.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_entry_is_no_error() {
+    fn a_truncated_error_queue_entry_is_ignored() {
         for len in 0..24 {
             let mut data = vec![0; len];
             if let Some(origin) = data.get_mut(4) {

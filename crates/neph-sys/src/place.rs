@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_place_is_reported_by_its_name() {
+    fn an_unknown_namespace_or_group_is_reported_by_name() {
         let error = Placement::with_name("no-such-place")
             .run(|| ())
             .expect_err("none");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_share_of_time_rations_a_place() {
+    fn only_a_cpu_quota_limits_a_placement() {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let placement = Placement::with_name("x").within(vec![folder.clone()]);

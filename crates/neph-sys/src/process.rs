@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ignores_ctrl_c_is_ended_otherwise() {
+    fn a_program_that_ignores_ctrl_c_ends_on_sigterm() {
         let mut command = command("sh");
         command.args(["-c", "kill -INT $$; kill -TERM $$"]);
         Birth::default().ignores_ctrl_c().arrange(&mut command);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_process_is_seen_and_a_request_reaches_it() {
+    fn the_end_of_a_process_is_detected_and_signals_reach_it() {
         let mut command = sleeper();
         command.process_group(0);
         let mut child = command.spawn().expect("sleep is everywhere");

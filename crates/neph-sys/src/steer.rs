@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_chosen_ports_and_peers_are_steered_and_the_end_is_the_end() {
+    fn only_chosen_ports_and_peers_are_steered_until_the_steering_is_dropped() {
         // SAFETY: geteuid cannot fail and touches no memory.
         if unsafe { libc::geteuid() } != 0 {
             assert!(

@@ -251,7 +251,7 @@ mod tests {
 
     /// The kernel keeps eight times the value, and divides it by eight (`tcp_get_timestamping_opt_stats`).
     #[test]
-    fn the_smoothed_round_trip_is_in_microseconds_as_it_comes() {
+    fn the_smoothed_rtt_is_read_in_microseconds() {
         let mut data = Vec::new();
         for (kind, value) in [(NLA_MIN_RTT, 20_135_u32), (NLA_SRTT, 20_190)] {
             data.extend(8_u16.to_ne_bytes());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_attribute_ends_the_reading() {
+    fn a_truncated_attribute_ends_the_parsing() {
         let mut data = Vec::new();
         data.extend(8_u16.to_ne_bytes());
         data.extend(NLA_SND_CWND.to_ne_bytes());

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_readable_by_its_owner_only() {
+    fn a_file_is_replaced_atomically_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("key");
         for content in ["first and longer", "second"] {

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_never_followed_also_where_files_are_replaced() {
+    fn symbolic_links_are_never_followed() {
         let folder = tempfile::tempdir().expect("a folder");
         let (link, to) = (folder.path().join("link"), folder.path().join("to"));
         symlink("to", &link).expect("a link");

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_read_exactly() {
+    fn quantities_are_parsed_exactly() {
         assert_eq!(parse_duration("25ms"), Ok(25_000_000));
         assert_eq!(parse_duration(" 1 s "), Ok(1_000_000_000));
         assert_eq!(parse_duration("2min"), Ok(120_000_000_000));
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,40}") {
+        fn arbitrary_text_never_panics(text in ".{0,40}") {
             let _ = (parse_duration(&text), parse_size(&text), parse_rate(&text), parse_percent(&text));
         }
     }

@@ -276,7 +276,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(response) = parse_response(&bytes) {
                 prop_assert!(response.rcode < 16 && response.name.len() <= MAX_NAME_LEN);
             }

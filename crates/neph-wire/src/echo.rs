@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_has_no_repeats_that_a_compressor_could_use() {
+    fn padding_is_incompressible() {
         let mut out = Vec::new();
         Request { seq: 0 }.encode_into(100_000, &mut out);
         let mut words: Vec<&[u8]> = out[REQUEST_MIN..].windows(8).collect();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_no_reply() {
+    fn a_request_is_not_parsed_as_a_reply() {
         let mut out = Vec::new();
         Request { seq: 1 }.encode_into(REPLY_MIN, &mut out);
         assert_eq!(Reply::decode(&out), Err(EchoError::Magic(REQUEST_MAGIC)));

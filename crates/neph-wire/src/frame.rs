@@ -310,7 +310,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_are_read_whole_or_not_at_all(
+        fn only_complete_frames_are_parsed(
             payload in vec(any::<u8>(), 0..300),
             rest in vec(any::<u8>(), 0..5),
             prefix_len in 0usize..300,
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn each_invalid_field_has_its_refusal() {
+    fn each_invalid_field_has_its_refusal_code() {
         let mut out = Vec::new();
         Hello {
             mode: Mode::Echo,

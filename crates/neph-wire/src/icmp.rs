@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_names_the_packet_it_dropped() {
+    fn an_icmp_error_quotes_the_dropped_packet() {
         let mut packet = vec![
             0x45, 0, 0, 40, 0, 0, 0x40, 0, 1, 1, 0, 0, 10, 0, 0, 1, 10, 0, 9, 9,
         ];

@@ -226,7 +226,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn zeroes_are_a_placeholder_and_no_marks() {
+    fn zeroes_are_a_placeholder_and_no_timestamps() {
         assert_eq!(PeerMarks::decode(&[0; LEN]), Err(MarksError::Version(0)));
         assert_eq!(
             PeerMarks::decode_hex(&[b'g'; HEX_LEN]),

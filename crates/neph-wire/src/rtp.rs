@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_go_on_where_they_wrap_and_late_ones_go_back() {
+    fn wrapped_and_late_sequence_numbers_are_extended() {
         let mut sequence = SequenceExtender::default();
         let numbers = [65_534, 65_535, 1, 0, 65_533, 2];
         let extended = numbers.map(|number| sequence.extend(number));
@@ -325,7 +325,7 @@ mod tests {
         }
 
         #[test]
-        fn an_offset_is_read_as_it_was_written(id in 1u8..15, ticks in -8_388_607i32..8_388_608) {
+        fn transmission_offsets_roundtrip(id in 1u8..15, ticks in -8_388_607i32..8_388_608) {
             let element = offset_element(id, ticks);
             let extension = Some(offset_extension(&element));
             let packet = Packet { header: header(), sources: &[], extension, payload: &[] };
@@ -333,7 +333,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..64)) {
             if let Ok(packet) = Packet::decode(&bytes) {
                 for id in 0..16 {
                     packet.transmission_offset(id);

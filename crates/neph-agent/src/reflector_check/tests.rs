@@ -77,7 +77,7 @@ fn reflectors_and_third_party_servers_are_distinguished() {
 }
 
 #[test]
-fn a_stranger_in_a_reflectors_place_is_not_measured() {
+fn a_third_party_server_in_place_of_a_reflector_is_not_measured() {
     for scheme in ["ws", "http", "tcp", "udp"] {
         let mut order = order(&format!("{scheme}://{}", stranger(ANSWER)));
         order.reflector = true;

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invitation_is_one_line_that_reads_back_and_hides_its_secret_from_logs() {
+    fn an_invitation_roundtrips_as_one_line_and_hides_its_secret_in_logs() {
         let invitation = Invitation {
             name: "ams-1".parse().expect("a name"),
             role: Role::Operator,

@@ -144,7 +144,7 @@ url = "ws://10.0.0.2"
     }
 
     #[test]
-    fn a_plan_names_its_baseline() {
+    fn the_baseline_of_a_plan_is_parsed() {
         let parse_with_baseline = |name: &str| {
             let text = PLAN.replace(
                 "[[endpoint]]\nname = \"one\"",

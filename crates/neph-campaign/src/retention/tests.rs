@@ -124,7 +124,7 @@ fn running_and_imported_campaigns_are_never_reduced() {
 }
 
 #[test]
-fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
+fn minute_summaries_keep_the_quantiles_and_loss_of_their_messages() {
     let test = TestStore::new();
     let mut store = test.store();
     let due = test.due(store.as_ref(), 30);

@@ -34,7 +34,7 @@ fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn circuits_without_a_common_end_run_at_the_same_time() {
+fn circuits_without_a_common_site_run_concurrently() {
     let all_sites = "from = [\"ams\", \"lju\"]";
     let rest = endpoint("x", all_sites) + &endpoint("y", all_sites);
     // ams -> x, lju -> x, ams -> y, lju -> y.
@@ -66,7 +66,7 @@ fn an_endpoint_at_a_site_shares_that_host() {
 }
 
 #[test]
-fn loads_over_a_shared_link_wait_for_each_other_and_latency_does_not() {
+fn loads_over_a_shared_link_run_sequentially_and_latency_probes_concurrently() {
     let link = "[[shared_link]]\nname = \"uplink\"\nsites = [\"ams\", \"lju\"]\n";
     let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + link;
     assert_eq!(rounds_of("mode = \"load\"", &rest).len(), 2);

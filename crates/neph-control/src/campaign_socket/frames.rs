@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_frame_has_and_a_name_that_is_none_are_refused() {
+    fn invalid_frame_lengths_and_agent_names_are_refused() {
         let framed = |length: usize, rest: &[u8]| {
             let length = u32::try_from(length).expect("it fits");
             [&length.to_le_bytes(), rest].concat()

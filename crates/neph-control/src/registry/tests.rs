@@ -72,7 +72,7 @@ fn enrolment_with_an_invalid_public_key_is_refused() {
 }
 
 #[test]
-fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
+fn the_authority_is_reused_and_its_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("control");
@@ -90,7 +90,7 @@ fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
 }
 
 #[test]
-fn an_operator_is_no_agent_and_an_agent_no_operator() {
+fn operators_and_agents_have_separate_certificates() {
     let folder = tempfile::tempdir().expect("a folder");
     let registry = Registry::open(folder.path()).expect("writable");
     let name: AgentName = "anna".parse().expect("a name");

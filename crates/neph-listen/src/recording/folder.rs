@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_comes_to_nothing_takes_back_its_own_captures_only() {
+    fn a_failed_recording_removes_only_its_own_captures() {
         let place = tempfile::tempdir().expect("a folder");
         fs::write(place.path().join("b.pcap"), "somebody's").expect("a file");
         let mut folder = Folder::open(Some(place.path())).expect("it is there");

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_off_is_left_out() {
+    fn a_truncated_record_is_omitted() {
         let tally = Tally::new(u64::MAX, u64::MAX);
         let (outcome, written) = relayed(&capture(5)[..24 + 4 * 76 + 30], &tally);
         assert!(outcome.is_ok());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_is_enough_and_the_rest_is_read() {
+    fn after_the_packet_limit_the_remaining_output_is_only_read() {
         let tally = Tally::new(3, u64::MAX);
         assert_eq!(relayed(&capture(5), &tally).1, capture(3));
         let tally = Tally::new(u64::MAX, 24 + 76);

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_live_points_are_files() {
+    fn arguments_other_than_live_points_are_files() {
         for text in [
             "a.pcap",
             "in=a.pcap",
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_an_agent_is_named_by_it() {
+    fn a_point_at_an_agent_is_named_after_the_agent() {
         let point = live("agent:ams/eth0");
         assert_eq!(
             (point.name.as_str(), point.description().as_str()),

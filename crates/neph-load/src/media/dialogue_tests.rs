@@ -18,7 +18,7 @@ const SDP: &str = "v=0\r\na=control:*\r\nm=audio 0 RTP/AVP 0\r\na=control:a\r\n\
     m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:stream=0\r\n";
 
 #[test]
-fn a_stream_is_found_set_up_and_played() {
+fn a_client_describes_sets_up_and_plays_a_stream() {
     let mut dialogue = Dialogue::new("rtsp://camera/live");
     let options = dialogue.options();
     assert_eq!(options.headers.cseq(), Some(1));

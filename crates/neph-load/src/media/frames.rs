@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn all_frames_of_an_even_stream_are_shown() {
+    fn a_constant_rate_stream_has_no_late_frames() {
         let frames: Vec<_> = (0..50).map(sent).collect();
         let played = play(&frames, 1_999);
         // Of 2 s the frames of the last 100 ms are not due yet.
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_stands_from_the_last_shown_frame_to_the_next() {
+    fn a_stall_lasts_from_the_last_shown_frame_to_the_next() {
         let mut frames: Vec<_> = (0..50).map(sent).collect();
         // Three frames are not shown: 160 ms. Four: 200 ms, more than 40 ms + 150 ms.
         frames[10..13].fill([None, None]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_breaks_off_stands_until_the_end() {
+    fn an_interrupted_stream_stalls_until_the_end() {
         let frames: Vec<_> = (0..25).map(sent).collect();
         let played = play(&frames, 3_000);
         // The last frame is due at 1060 ms; 48 more are due until 3 s.
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn without_positions_a_frame_begins_after_the_packet_before_it() {
+    fn without_positions_a_frame_begins_after_the_previous_packet() {
         let mut played = Frames::new(90_000, None, BUFFER);
         // Frames of three packets; the first packet of frame 2 and the last of frame 3 are lost.
         for number in (0..30).filter(|number| ![6, 11].contains(number)) {

@@ -222,7 +222,7 @@ fn ended_with(events: &Events, expected: &str) {
 }
 
 #[test]
-fn a_client_that_vanishes_ends_its_stream_within_seconds() {
+fn the_stream_of_a_disconnected_client_ends_within_seconds() {
     with_server(CAPS, |server, events| {
         let here = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let port = here.local_addr().expect("bound").port();
@@ -246,7 +246,7 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
 }
 
 #[test]
-fn nonsense_from_clients_does_not_harm_the_media_server() {
+fn malformed_requests_do_not_harm_the_media_server() {
     with_server(CAPS, |server, _| {
         for nonsense in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],

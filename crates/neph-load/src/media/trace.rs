@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_read_with_comments_and_repeated() {
+    fn a_trace_may_contain_comments_and_repeats_in_a_loop() {
         let trace = Trace::parse("# mine\nfps 29.97\n\n1000 # key\n10\n").expect("a trace");
         assert_eq!(trace.frames_per_1000_s(), 29_970);
         assert_eq!(

@@ -160,7 +160,7 @@ mod tests {
 
     /// RFC 4737, section 5.1 (sample 1): 1, 2, 3, 5, 4, 6: number 4 is reordered with extent 1.
     #[test]
-    fn one_that_is_overtaken_by_one_is_reordered_by_one() {
+    fn a_datagram_behind_one_later_datagram_has_extent_one() {
         let counted = count(&[0, 1, 2, 4, 3, 5]);
         assert_eq!((counted.reordered, counted.extent), (1, 1));
         assert_eq!((counted.lost(), counted.duplicates), (0, 0));
@@ -168,14 +168,14 @@ mod tests {
 
     /// Arrival order 4 0 1 2 3: by RFC 4737 all four are reordered, with extents 1, 2, 3, 4.
     #[test]
-    fn the_extent_counts_from_the_first_that_overtook() {
+    fn the_reordering_extent_counts_from_the_earliest_later_datagram() {
         let counted = count(&[4, 0, 1, 2, 3]);
         assert_eq!((counted.reordered, counted.extent), (4, 4));
         assert_eq!(counted.lost(), 0);
     }
 
     #[test]
-    fn missing_is_lost_until_it_comes_in_a_later_interval() {
+    fn a_missing_datagram_is_lost_until_it_arrives_in_a_later_interval() {
         let mut sequence = Sequence::default();
         for number in [0, 1, 5] {
             sequence.arrive(number);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_the_highest_number_does_no_harm() {
+    fn gap_memory_is_bounded_and_the_highest_sequence_number_is_accepted() {
         let mut sequence = Sequence::default();
         for number in 0..100_000 {
             sequence.arrive(number * 2);
@@ -205,7 +205,7 @@ mod tests {
 
     /// Comparison with a simple implementation, for any order of few numbers.
     #[test]
-    fn each_number_is_counted_as_a_plain_account_does() {
+    fn sequence_counts_match_a_reference_implementation() {
         let mut state = 88_172_645_463_325_252_u64;
         for _ in 0..2_000 {
             let numbers: Vec<u64> = (0..30)

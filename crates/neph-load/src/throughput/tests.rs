@@ -143,7 +143,7 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
 }
 
 #[test]
-fn a_receiver_that_reads_slowly_is_named() {
+fn a_slow_receiver_is_reported_as_the_limit() {
     let slow = spec(Span::from_millis(100));
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let max = TestRequest {
@@ -157,7 +157,7 @@ fn a_receiver_that_reads_slowly_is_named() {
 }
 
 #[test]
-fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
+fn a_busy_server_refuses_with_the_remaining_time_and_a_stop_keeps_results() {
     with_server(&spec(Span::ZERO), |server| {
         let (stop, address) = (Stop::new(), server.address());
         let long = TestRequest {
@@ -195,7 +195,7 @@ fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
 }
 
 #[test]
-fn nonsense_from_clients_does_not_harm_the_throughput_server() {
+fn malformed_requests_do_not_harm_the_throughput_server() {
     use std::io::Write;
     with_server(&spec(Span::ZERO), |server| {
         for nonsense in [
@@ -261,7 +261,7 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 }
 
 #[test]
-fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test() {
+fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
     const TENTH: i64 = 100_000_000;
     for (protocol, rate_bit_s, most, limit) in [
         (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn pdv_is_over_the_least_delay_and_a_clock_offset_does_not_matter() {
+    fn pdv_is_relative_to_the_minimum_delay_and_independent_of_the_clock_offset() {
         for offset in [0_i64, -7_000_000_000, i64::MAX / 4] {
             let mut delays = Delays::default();
             for number in 0..1_000 {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ipdv_is_of_neighbours_by_number_and_duplicates_do_not_count() {
+    fn ipdv_compares_consecutive_sequence_numbers_without_duplicates() {
         let mut delays = Delays::default();
         delays.arrive(Arrival::Next, 10);
         delays.arrive(Arrival::Ahead, 500);

@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_closes_breaks_it() {
+    fn a_close_by_the_peer_fails_the_transfer() {
         let broken = drive(&mut echoed(1 << 10), 100, &Stop::new()).expect_err("cut short");
         assert!(broken.during != FailedOperation::Writing, "{broken:?}");
     }
 
     #[test]
-    fn a_stop_ends_it() {
+    fn a_stop_ends_the_transfer() {
         let stop = Stop::new();
         stop.set();
         drive(&mut echoed(1 << 30), u64::MAX, &stop).expect("it ends");

@@ -64,7 +64,7 @@ fn all_stages_of_a_complete_message_are_listed() {
 }
 
 #[test]
-fn the_directions_come_with_their_bound() {
+fn one_way_delays_have_their_error_bound() {
     let offset = ClockOffset::new(Span::from_nanos(1_000_000), Span::from_nanos(5));
     let (forward, back) = Ledger::directions(&complete(), offset).expect("four marks");
     assert_eq!((forward.delay.nanos(), back.delay.nanos()), (20, 21));
@@ -72,7 +72,7 @@ fn the_directions_come_with_their_bound() {
 }
 
 #[test]
-fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
+fn a_third_party_server_leaves_network_and_peer_in_one_stage() {
     let mut marks = complete();
     marks.peer = PeerMarks::default();
     let lines = lines(&marks);
@@ -84,7 +84,7 @@ fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
 }
 
 #[test]
-fn a_connection_attempt_ends_when_it_is_connected() {
+fn the_ledger_of_a_connect_ends_at_establishment() {
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
     (marks.dialled, marks.connected, marks.app_recv) = (instant(3), instant(43), instant(43));
     let expected = [("schedule lateness", 3), ("connect", 40)];
@@ -103,7 +103,7 @@ fn without_a_reply_there_is_no_ledger() {
 
 /// For any missing timestamps, the entries add up and every stage is covered exactly once.
 #[test]
-fn the_sum_is_exact_for_every_combination_of_absent_marks() {
+fn the_sum_is_exact_for_every_combination_of_absent_timestamps() {
     for absent in 0_u32..1 << 11 {
         let missing = |bit: u32| absent & (1 << bit) != 0;
         let mut marks = complete();
@@ -151,7 +151,7 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
 
 /// For any timestamps of a peer and any clock steps: no time is negative, and they add up.
 #[test]
-fn no_entry_is_negative_whatever_the_marks_are() {
+fn no_stage_is_negative_for_any_timestamps() {
     let mut state = 7_u64;
     let mut random = |most: u64| {
         state = state

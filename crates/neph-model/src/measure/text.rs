@@ -239,19 +239,19 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_measure_is_read_as_it_is_written(test in test()) {
+        fn measures_roundtrip_through_text(test in test()) {
             let measure = Measure::Throughput(test);
             proptest::prop_assert_eq!(measure.to_string().parse(), Ok(measure));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".*") {
+        fn arbitrary_text_never_panics(text in ".*") {
             let _ = text.parse::<Measure>();
         }
     }
 
     #[test]
-    fn words_may_come_in_any_order() {
+    fn words_may_be_in_any_order() {
         let read = |text: &str| text.parse::<Measure>().expect(text).to_string();
         assert_eq!(read("messages"), "messages");
         assert_eq!(read("udp rr"), "udp rr");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported_with_the_word() {
         for (text, part) in [
             ("ping", "'ping' names nothing"),
             ("tcp", "'tcp' names nothing"),

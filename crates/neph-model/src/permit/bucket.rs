@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_larger_than_a_burst_goes_when_the_bucket_is_full_and_is_paid_for() {
+    fn a_message_above_the_burst_size_is_sent_from_a_full_bucket_and_charged() {
         let bucket = TokenBucket::new(1_000);
         assert!(bucket.take(5_000, 0), "it would never go otherwise");
         assert!(!bucket.take(1, 4_800_000_000));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_holds_its_addresses_in_every_way_of_writing_them() {
+    fn a_network_contains_its_addresses_in_every_notation() {
         let private = network("10.0.0.0/8");
         for inside in [
             "10.0.0.0",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_network_that_is_written_as_ipv6_is_the_same() {
+    fn an_ipv4_mapped_network_equals_its_ipv4_network() {
         for same in ["::ffff:10.0.0.0/104", "64:ff9b::a00:0/104"] {
             assert_eq!(network(same), network("10.0.0.0/8"), "{same}");
         }

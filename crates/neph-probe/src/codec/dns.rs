@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_answers_the_query_with_its_number_and_question() {
+    fn a_response_matches_the_query_with_its_id_and_question() {
         let mut queries = queries();
         let mut sent = Vec::new();
         for seq in 0..3 {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_distinct_while_they_are_remembered_and_do_not_count_up() {
+    fn pending_query_ids_are_distinct_and_not_sequential() {
         let mut queries = queries();
         let maximum = u64::try_from(Queries::MAXIMUM).expect("it fits");
         let first = (0..maximum).map(|seq| queries.number(seq));

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_one_sentence_with_its_code() {
+    fn a_refused_mqtt_connect_is_reported_with_its_code() {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         let step = codec.step(&mut [0x20, 2, 0, 5]).expect("a packet");
         let Step::Took(4, Arrival::Refused(end)) = step else {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keep_alive_has_room_for_two_intervals() {
+    fn the_keep_alive_covers_two_intervals() {
         let mut spec = spec("mqtt://h");
         assert_eq!(keep_alive(&spec), 60);
         for (interval, seconds) in [(29, 60), (100, 201), (100_000, u16::MAX)] {

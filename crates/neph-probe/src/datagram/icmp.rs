@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_answers_its_own_request_only() {
+    fn an_icmp_echo_reply_matches_only_its_own_request() {
         let mut ours = Icmp {
             family: Family::V4,
             raw_ident: None,

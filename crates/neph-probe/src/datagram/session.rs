@@ -196,7 +196,7 @@ mod tests {
     use crate::resolver::Resolve;
 
     #[test]
-    fn an_error_of_the_codec_is_the_outcome_of_the_message() {
+    fn a_codec_error_becomes_the_outcome_of_the_message() {
         let target = Target::parse("udp://127.0.0.1:862").expect("a target");
         let address = target.addresses(None).expect("an address")[0];
         let mut session = Session::new(&FlowSpec::plain(target, address));

@@ -43,7 +43,7 @@ fn finished(book: &mut Exchange, now: i64) -> Vec<(u64, Outcome)> {
 }
 
 #[test]
-fn messages_come_out_in_order_whatever_order_replies_come_in() {
+fn messages_are_reported_in_order_despite_reordered_replies() {
     let mut book = sent(Expect::default(), 3);
     book.replied(Seq(2), &reply(30));
     assert_eq!(finished(&mut book, 31), []);
@@ -59,7 +59,7 @@ fn messages_come_out_in_order_whatever_order_replies_come_in() {
 }
 
 #[test]
-fn a_silent_message_is_lost_after_the_timeout_and_its_reply_is_late() {
+fn an_unanswered_message_is_lost_and_a_later_reply_is_late() {
     let mut book = sent(Expect::default(), 1);
     assert_eq!(book.next_deadline(), Some(at(101)));
     book.expire(at(100));
@@ -89,7 +89,7 @@ fn an_unexpected_reply_changes_nothing() {
 }
 
 #[test]
-fn the_peers_send_stamp_travels_with_the_next_reply() {
+fn the_peers_tx_timestamp_arrives_with_the_next_reply() {
     let mut book = sent(
         Expect {
             sent: false,
@@ -133,7 +133,7 @@ fn the_peers_send_stamp_travels_with_the_next_reply() {
 }
 
 #[test]
-fn the_first_of_two_send_stamps_counts() {
+fn the_first_of_two_tx_timestamps_counts() {
     let mut book = sent(Expect::default(), 1);
     book.stamped(Seq(0), SendPoint::NicTx, at(5), None);
     book.stamped(Seq(0), SendPoint::NicTx, at(50), None);
@@ -143,7 +143,7 @@ fn the_first_of_two_send_stamps_counts() {
 }
 
 #[test]
-fn a_message_waits_for_its_own_send_stamp() {
+fn a_message_is_reported_after_its_own_tx_timestamp() {
     let sent_expected = Expect {
         sent: true,
         ..Expect::default()
@@ -173,7 +173,7 @@ fn an_unanswered_connection_attempt_is_lost_and_a_refused_one_failed() {
 }
 
 #[test]
-fn the_send_stamp_of_another_answer_is_not_believed() {
+fn a_tx_timestamp_of_another_reply_is_ignored() {
     let mut book = sent(Expect::default(), 2);
     let mut marks = WireMarks {
         app_tx: Some(50),
@@ -206,7 +206,7 @@ fn outstanding_messages_at_the_end_are_not_counted() {
 }
 
 #[test]
-fn messages_that_never_left_are_failed_and_not_lost() {
+fn unsent_messages_are_failed_and_not_lost() {
     let mut book = book(Expect::default());
     let seq = book.enter(at(0));
     book.lost(seq, None, at(3));
@@ -217,7 +217,7 @@ proptest! {
     /// Loss, duplication and reordering at random: every message comes out exactly once, in
     /// order, and the tally adds up.
     #[test]
-    fn every_message_comes_out_once(replies in proptest::collection::vec(0_u64..60, 0..120)) {
+    fn every_message_is_reported_once(replies in proptest::collection::vec(0_u64..60, 0..120)) {
         let mut book = sent(Expect::default(), 50);
         let mut out = Vec::new();
         for (now, seq) in (500..).zip(&replies) {

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_one_fleets_until_its_last_port_is_back() {
+    fn a_port_block_belongs_to_a_fleet_until_its_last_port_is_returned() {
         let (mut first, mut other) = (Blocks::new("test"), Blocks::new("test"));
         first.take(10_300).expect("it is free");
         first.take(10_301).expect("ours already");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_and_tcp_have_ports_of_their_own() {
+    fn udp_and_tcp_port_blocks_are_separate() {
         let (mut udp, mut tcp) = (Blocks::new("test-u"), Blocks::new("test-t"));
         udp.take(1).expect("it is free");
         tcp.take(1).expect("it is free");

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_connection_is_given_up_with_its_pending_requests() {
+    fn a_silent_connection_is_closed_and_its_pending_requests_fail() {
         let (_silent, mut link) = dialled(0);
         let begun = now();
         assert_eq!(link.ask(0, begun), Ok(()));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_finds_no_room_fails_alone_and_its_connection_goes_on() {
+    fn a_message_beyond_a_full_buffer_fails_without_closing_the_connection() {
         let (listener, mut link) = dialled(4_096);
         let (mut peer, _) = listener.accept().expect("it dialled");
         link.phase = Phase::Ready;

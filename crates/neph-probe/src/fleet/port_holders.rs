@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_files_are_held_than_there_is_room_for_in_all() {
+    fn held_ports_never_exceed_the_file_limit() {
         let hold = || {
             let any = (std::net::Ipv4Addr::LOCALHOST, 0).into();
             crate::raw_tcp::hold(any).expect("a port")

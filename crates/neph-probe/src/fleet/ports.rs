@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_ports_come_last_and_all_are_there() {
+    fn ephemeral_ports_come_last_and_no_port_is_missing() {
         let mut ports = Ports::in_order(None, &KERNELS, PortSeparation::Bound("test"));
         let mut taken = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_else_has_is_skipped_and_one_that_is_back_waits_for_its_turn() {
+    fn ports_in_use_are_skipped_and_returned_ports_are_queued() {
         let mut ports = Ports::in_order(Some(65_532), &KERNELS, PortSeparation::Bound("test"));
         let take = |ports: &mut Ports| {
             let taken = ports.take(|port| match port {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_are_bound_are_none_of_a_block_that_somebody_has() {
+    fn bound_ports_are_not_taken_from_a_claimed_block() {
         let of = |apart| Ports::in_order(Some(65_534), &KERNELS, apart);
         let mut claiming = of(PortSeparation::Blocks(Blocks::new("test-b")));
         let mut bound = of(PortSeparation::Bound("test-b"));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn no_port_of_a_block_that_somebody_has_is_tried() {
+    fn no_port_of_a_claimed_block_is_tried() {
         let mut claimed = Blocks::new("test-d");
         claimed.take(63_488).expect("nobody has it");
         let mut ports = Ports::in_order(Some(64_000), &KERNELS, PortSeparation::Bound("test-d"));

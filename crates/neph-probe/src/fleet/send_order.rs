@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn four_lanes_share_an_interval_evenly() {
+    fn four_slots_share_an_interval_evenly() {
         let rota = SendOrder::new(&fleet(4, Span::from_millis(200), None), Some(2));
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(|at| at.nanos() / 1_000_000);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn two_of_many_go_together_and_nothing_else_moves() {
+    fn pairing_two_sends_moves_no_other_send() {
         let rota = SendOrder::new(&fleet(512, Span::from_millis(200), None), None);
         let start = Instant::from_nanos(0);
         let due = |number| rota.due(start, number).map(Instant::nanos);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_renew_one_after_the_other() {
+    fn slots_replace_their_flows_one_after_the_other() {
         let lifetime = Some(Span::from_millis(400));
         let rota = SendOrder::new(&fleet(4, Span::from_millis(100), lifetime), None);
         let seqs = |slot| -> Vec<u64> {
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_and_turns_are_two_names_of_one_thing(
+        fn message_numbers_and_turns_map_one_to_one(
             slots in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
         ) {
             let lifetime = Some(Span::from_secs(life));
@@ -216,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn no_send_is_far_from_where_an_even_spread_has_it(
+        fn each_send_is_near_its_evenly_spaced_time(
             slots in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
         ) {
             let interval = Span::from_millis(millis);

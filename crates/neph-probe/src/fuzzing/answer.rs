@@ -135,7 +135,7 @@ mod tests {
     const REQUEST_FRAME: &[u8] = b"\x00\x00\x00\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
 
     #[test]
-    fn a_request_is_answered_the_same_however_it_comes() {
+    fn a_request_is_answered_the_same_however_it_is_split() {
         let request_bytes = [HELLO, REQUEST_FRAME, REQUEST_FRAME].concat();
         let at_once = answer(&[&request_bytes]);
         assert_eq!((at_once.replies, at_once.end.clone()), (2, None));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_gets_a_seconds_worth_and_is_refused() {
+    fn a_peer_gets_one_second_of_its_rate_and_is_then_refused() {
         let frames = REQUEST_FRAME.repeat(100);
         let answered = answer(&[HELLO, &frames]);
         assert_eq!(answered.replies, u64::from(MESSAGES));
@@ -154,7 +154,7 @@ mod tests {
 
     /// Found by fuzzing: chunk syntax that a read cut was read twice.
     #[test]
-    fn a_chunked_request_is_answered_the_same_however_it_comes() {
+    fn a_chunked_request_is_answered_the_same_however_it_is_split() {
         let request: &[u8] = b"POST /?reply=9 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\
             \r\n\r\n3;x\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
         let at_once = answer(&[request]);

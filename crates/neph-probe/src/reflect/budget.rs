@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_messages_may_come_at_once_and_then_the_rate_holds() {
+    fn a_burst_of_one_second_is_allowed_before_the_rate_applies() {
         let caps = ReflectorCaps {
             messages_per_second: 10,
             ..ReflectorCaps::default()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_reply_is_paid_off_before_the_next() {
+    fn a_large_reply_uses_budget_before_the_next_reply() {
         let caps = ReflectorCaps {
             reply_rate: BitRate(8_000),
             ..ReflectorCaps::default()
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_56_have_one_part_of_the_memory() {
+    fn all_addresses_of_a_56_share_one_part_of_the_memory() {
         let caps = ReflectorCaps::default();
         let budgets = Budgets::new(caps);
         let of = |text: &str| {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_that_come_and_go_are_forgotten_and_those_that_are_needed_are_not() {
+    fn idle_peers_are_evicted_and_active_peers_are_kept() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let connected = budgets.of(ip(0), at(0)).expect("room");
         for second in 1..100_u32 {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_keeps_the_budget_of_a_connected_peer() {
+    fn a_flood_of_addresses_does_not_evict_a_connected_peer() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
         let max_peers = ReflectorCaps::default().peers();

@@ -62,13 +62,13 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_line_gets_on_and_a_trickle_does_not() {
+    fn a_slow_connection_is_kept_and_a_trickling_one_closed() {
         assert_eq!(given_up(8_000), None, "64 kbit/s");
         assert_eq!(given_up(100), Some(10));
     }
 
     #[test]
-    fn early_speed_gives_no_extra_time_for_the_last_bytes() {
+    fn a_fast_start_gives_no_extra_time_for_the_last_bytes() {
         let mut progress = Progress::begun(WINDOW, 0, second(0));
         assert!(!progress.is_too_slow(64 << 20, second(10)));
         assert!(!progress.is_too_slow(64 << 20, second(19)));

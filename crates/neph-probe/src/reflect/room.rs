@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_fills_its_part_leaves_the_rest_to_others() {
+    fn a_peer_at_its_memory_limit_leaves_the_remainder_to_others() {
         let (total, peer) = rooms(100, 60);
         let other = Arc::new(Room::new(60));
         let guard_of = |peer: &Arc<Room>| MemoryGuard::new(Arc::clone(&total), Arc::clone(peer));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn small_messages_need_no_room() {
+    fn small_messages_need_no_reserved_memory() {
         let (total, peer) = rooms(0, 0);
         let mut guard = MemoryGuard::new(total, peer);
         assert!(guard.hold(OF_ITS_OWN));

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
+    fn a_full_table_evicts_one_idle_session_per_new_peer() {
         const MAXIMUM: usize = 1 << 12;
         let mut sessions = Sessions::new(MAXIMUM);
         let maximum = u32::try_from(MAXIMUM).expect("small");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_0_after_others_is_a_new_sessions_and_a_doubled_one_is_not() {
+    fn sequence_number_0_starts_a_new_session_unless_it_is_a_duplicate() {
         let mut sessions = Sessions::new(10);
         for seq in [0, 0, 1, 2] {
             let session = sessions.of(peer(7), seq, at(0));

@@ -13,7 +13,7 @@ fn parsed(addresses: &[&str]) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn the_versions_take_turns_and_the_first_stays_first() {
+fn ip_versions_alternate_and_the_first_address_stays_first() {
     let ordered = taking_turns(&parsed(&[
         "[::1]:1",
         "[::2]:1",
@@ -63,7 +63,7 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
 }
 
 #[test]
-fn a_dead_first_address_costs_a_quarter_of_a_second() {
+fn a_silent_first_address_delays_the_next_by_250_ms() {
     let addresses = parsed(&["192.0.2.1:9", "127.0.0.1:9"]);
     let begun = Stopwatch::start();
     let (release, waiting) = mpsc::channel::<()>();
@@ -82,7 +82,7 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
 }
 
 #[test]
-fn where_none_answers_all_are_named() {
+fn if_no_address_answers_all_are_listed() {
     let addresses = parsed(&["[::1]:9", "127.0.0.1:9"]);
     let resolved = race(&addresses, &Resolving::here(None), |_| {
         refusing(io::ErrorKind::ConnectionRefused)

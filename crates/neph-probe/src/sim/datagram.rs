@@ -269,7 +269,7 @@ fn assert_true(outcomes: &Outcomes) {
 }
 
 #[test]
-fn without_loss_every_stage_equals_the_injected_delay() {
+fn without_loss_each_stage_equals_the_injected_delay() {
     for key in [None, Secret::new(SECRET)] {
         let net = Net {
             forward_delay: 15 * MS,

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_keep_to_their_grid_and_missed_ones_are_not_made_up_for() {
+    fn tcp_samples_stay_on_their_grid_and_missed_ones_are_skipped() {
         let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
         let every = TcpStatsSchedule::Every(Span::from_millis(100));
         let mut sampler = TcpSampler::new(Some(every), at(0));

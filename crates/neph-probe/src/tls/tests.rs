@@ -64,7 +64,7 @@ fn shake_with(
 
 /// The kernel stamps the last byte of a read: what it belongs to must be known to the byte.
 #[test]
-fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
+fn a_read_that_spans_tls_records_has_no_message_timestamp() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let [mut ours, mut theirs] =
         shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
@@ -95,7 +95,7 @@ fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
 }
 
 #[test]
-fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
+fn a_certificate_is_trusted_only_through_its_ca() {
     let folder = Folder::new("believed");
     let (identity, its_own) = certificate(&folder, "its-own");
     let (_, another) = certificate(&folder, "another");
@@ -111,7 +111,7 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
 }
 
 #[test]
-fn authorities_that_cannot_be_read_are_named() {
+fn unreadable_ca_files_are_reported_by_path() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
@@ -140,7 +140,7 @@ fn made(
 }
 
 #[test]
-fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
+fn each_certificate_error_has_its_own_message_and_remedy() {
     let folder = Folder::new("causes");
     let day = |year| rcgen::date_time_ymd(year, 1, 1);
     let local = ["localhost"];
@@ -185,7 +185,7 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
 
 /// `openssl req -x509` marks what it makes as an authority.
 #[test]
-fn a_ca_certificate_of_a_server_is_trusted_only_if_given() {
+fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
     let folder = Folder::new("authority");
     let authority = |params: &mut rcgen::CertificateParams| {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -223,7 +223,7 @@ fn fingerprint(identity: &ReflectorIdentity) -> Fingerprint {
 }
 
 #[test]
-fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_is() {
+fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
     let folder = Folder::new("pinned");
     let (identity, its_own) = made(&folder, &["other.example"], |params| {
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
@@ -279,7 +279,7 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
 }
 
 #[test]
-fn a_private_key_that_others_can_read_is_refused() {
+fn a_private_key_readable_by_others_is_refused() {
     let folder = Folder::new("exposed");
     let (identity, _) = certificate(&folder, "exposed");
     let ReflectorIdentity::Files { key, .. } = &identity else {
@@ -295,7 +295,7 @@ fn a_private_key_that_others_can_read_is_refused() {
 }
 
 #[test]
-fn a_version_that_the_server_lacks_is_named_with_its_option() {
+fn an_unsupported_tls_version_is_reported_with_its_option() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let ours =
         client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");

@@ -115,7 +115,7 @@ fn multipath_detection_stops_at_the_theoretical_flow_count() {
 }
 
 #[test]
-fn a_diamond_within_a_diamond_is_found() {
+fn nested_diamonds_are_found() {
     // Behind router 10 there are three more, behind 11 one.
     let inner = |port: u16| match hash(1, u64::from(port)) % 2 {
         0 => 20 + u8::try_from(hash(2, u64::from(port)) % 3).expect("small"),
@@ -144,7 +144,7 @@ fn a_diamond_within_a_diamond_is_found() {
 /// The promise of the rule itself, over a thousand networks: behind one router, another next hop is
 /// missed in at most one case of a hundred.
 #[test]
-fn at_most_one_in_a_hundred_diamonds_is_missed() {
+fn at_most_1_percent_of_diamonds_is_missed() {
     let mut missed = 0;
     for salt in 0..1000 {
         let two = Stage::Flows(Box::new(move |port| {
@@ -207,7 +207,7 @@ fn balancing_by_destination_is_one_path() {
 }
 
 #[test]
-fn silent_hops_are_holes_and_cost_little() {
+fn silent_hops_are_gaps_and_get_few_probes() {
     for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![hop(1), Stage::Silent, Stage::Silent, hop(4)]);
         let run = run(&spec(these(32)), apart, &mut net);
@@ -256,7 +256,7 @@ fn a_rate_limited_router_is_probed_slowly_until_it_answers_every_flow() {
 }
 
 #[test]
-fn lost_probes_are_sent_again() {
+fn lost_probes_are_retried() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.loss_percent = 10;
     let run = run(&spec(these(32)), ProbeMatching::ByNumber, &mut net);
@@ -314,7 +314,7 @@ fn a_trace_probes_no_hop_beyond_its_maximum() {
 }
 
 #[test]
-fn neither_rate_is_exceeded() {
+fn neither_the_total_nor_the_per_hop_rate_is_exceeded() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3), hop(4), hop(5), hop(6)]);
     let mut spec = spec(these(40));
     (spec.hop_rate, spec.rate) = (40, 100);
@@ -345,7 +345,7 @@ fn a_trace_stopped_early_reports_its_known_hops() {
 }
 
 #[test]
-fn a_destination_that_answers_seldom_is_at_one_distance() {
+fn a_destination_that_rarely_answers_has_one_hop_distance() {
     let mut net = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     net.reluctant = Some(Span::from_secs(1));
     let result = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
@@ -357,7 +357,7 @@ fn a_destination_that_answers_seldom_is_at_one_distance() {
 }
 
 #[test]
-fn linux_routers_are_traced_in_their_own_time() {
+fn linux_routers_are_traced_despite_their_icmp_rate_limit() {
     let seldom = |last| Stage::Limited(last, Span::from_secs(1));
     let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
     net.reluctant = Some(Span::from_secs(1));

@@ -76,7 +76,7 @@ mod tests {
     use crate::clock::{Lines, PossibleLines};
 
     #[test]
-    fn corners_of_blocks_widen_the_possible_lines_only_slightly() {
+    fn reducing_blocks_to_corners_widens_the_error_bound_only_slightly() {
         let peer = Peer {
             offset: 3 * SECOND,
             rate: 5e-5,

@@ -116,7 +116,7 @@ fn wander_widens_the_error_bound_with_time() {
 }
 
 #[test]
-fn one_exchange_gives_the_middle_and_half_the_round_trip() {
+fn one_exchange_gives_the_midpoint_with_half_the_rtt_as_bound() {
     let made = Exchanges {
         at_most: vec![limit(0, 1_030)],
         at_least: vec![limit(0, 990)],
@@ -130,7 +130,7 @@ fn one_exchange_gives_the_middle_and_half_the_round_trip() {
 }
 
 #[test]
-fn the_likeliest_offset_leans_on_no_single_message_where_the_middle_does() {
+fn the_likeliest_offset_is_robust_against_a_single_message() {
     // The first message to the peer and the last are 50 us late, as those of a connection are.
     let late = |at: i64| if at == 0 || at == 99 { 50_000 } else { 0 };
     let made = Exchanges {
@@ -152,7 +152,7 @@ fn the_likeliest_offset_leans_on_no_single_message_where_the_middle_does() {
 }
 
 #[test]
-fn one_exchange_is_likeliest_in_its_middle_at_no_drift() {
+fn one_exchange_has_its_likeliest_offset_at_the_midpoint_without_drift() {
     let made = Exchanges {
         at_most: vec![limit(0, 1_030)],
         at_least: vec![limit(100_000_000, 990)],
@@ -197,7 +197,7 @@ fn clock_offsets_of_years_are_exact_to_the_nanosecond() {
 }
 
 #[test]
-fn limits_of_one_direction_are_too_few() {
+fn limits_of_one_direction_give_no_offset() {
     let made = Exchanges {
         at_most: vec![limit(0, 1)],
         at_least: Vec::new(),
@@ -259,7 +259,7 @@ fn two_steps_five_seconds_apart_are_two() {
 }
 
 #[test]
-fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
+fn the_bound_holds_for_the_maximum_variation_of_the_rate() {
     // 2 minutes from one side to the other, as a room's heating would do it.
     let wander = ClockNature::default().wander;
     let swing = 120.0 * nanos_to_f64(SECOND);
@@ -284,7 +284,7 @@ fn the_bound_holds_for_a_rate_that_swings_as_far_as_it_may() {
 }
 
 #[test]
-fn a_horizon_is_refused_that_floats_do_not_hold_to_the_nanosecond() {
+fn a_horizon_beyond_nanosecond_precision_of_floats_is_refused() {
     let made = Exchanges {
         at_most: vec![limit(-10 * SECOND, 100), limit(10 * SECOND, 120)],
         at_least: vec![limit(-10 * SECOND, 0), limit(10 * SECOND, 0)],
@@ -342,7 +342,7 @@ fn by_all_pairs(made: &Exchanges, steepest: f64) -> Option<(f64, f64)> {
 proptest! {
     /// The hulls give what trying every pair of limits gives.
     #[test]
-    fn the_extremes_are_those_of_all_lines(
+    fn the_error_bound_covers_all_possible_lines(
         above in prop::collection::vec((-50..50_i64, -100..200_i64), 1..12),
         below in prop::collection::vec((-50..50_i64, -200..100_i64), 1..12),
     ) {
@@ -368,7 +368,7 @@ proptest! {
 
     /// Whatever the delays: the truth lies within the bound, and the bound within each round trip.
     #[test]
-    fn the_truth_lies_within_the_bound(
+    fn the_true_offset_lies_within_the_bound(
         offset in -10 * SECOND..10 * SECOND,
         rate in -2e-4..2e-4,
         min_delays in prop::array::uniform2(0..5_000_000_i64),

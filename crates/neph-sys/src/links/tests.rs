@@ -25,7 +25,7 @@ fn message(kind: u16, flags: u32) -> Vec<u8> {
 }
 
 #[test]
-fn an_interface_is_up_or_down_or_gone() {
+fn link_messages_report_up_down_and_removal() {
     let datagram = [
         message(NEW, UP | 0x40),
         message(NEW, 0x40),
@@ -49,7 +49,7 @@ fn a_bridge_message_about_a_leaving_port_does_not_remove_the_interface() {
 }
 
 #[test]
-fn an_interface_that_has_no_name_is_passed_over() {
+fn an_interface_without_name_is_skipped() {
     let mut nameless = message(NEW, UP);
     let at = nameless.len() - 10;
     nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
@@ -57,7 +57,7 @@ fn an_interface_that_has_no_name_is_passed_over() {
 }
 
 #[test]
-fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
+fn a_truncated_netlink_datagram_is_parsed_up_to_its_end() {
     let datagram = [message(NEW, UP), message(GONE, 0)].concat();
     for end in 0..datagram.len() {
         assert!(links(&datagram[..end]).len() <= 1, "{end}");
@@ -84,7 +84,7 @@ fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
 }
 
 #[test]
-fn an_answer_that_may_lack_some_makes_none_fall() {
+fn an_incomplete_listing_reports_no_interface_as_down() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(u32::MAX, link_of("there0", true));
     for notice in [Reported::Torn, Reported::All] {

@@ -69,7 +69,7 @@ fn a_datagram_is_stamped_when_queued_sent_and_received() {
 }
 
 #[test]
-fn a_count_that_is_restarted_begins_at_zero() {
+fn restarted_timestamp_ids_begin_at_zero() {
     let _awake = KeepAwake::new().expect("a socket");
     let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
     let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");

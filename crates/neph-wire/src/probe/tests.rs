@@ -164,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn a_syn_has_a_valid_checksum_and_its_number_is_quoted(seq: u32, ports: (u16, u16)) {
+    fn a_syn_has_a_valid_checksum_and_its_sequence_number_is_quoted(seq: u32, ports: (u16, u16)) {
         for family in [Family::V4, Family::V6] {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn an_echos_checksum_and_identifier_never_change(ident in 1u16..0xffff, seq: u16) {
+    fn all_echo_requests_have_the_same_checksum_and_identifier(ident in 1u16..0xffff, seq: u16) {
         for (family, protocol) in [(Family::V4, ICMP), (Family::V6, ICMPV6)] {
             let both = ends(family);
             let bytes = echo(both, ident, seq).expect("one version");

@@ -33,7 +33,7 @@ pub(crate) fn contract_subject() -> contract::Subject {
 }
 
 #[test]
-fn the_contract_of_executors_holds() {
+fn the_local_executor_fulfils_the_executor_contract() {
     let mut make = || -> Box<dyn Executor> { Box::new(LocalExecutor::new()) };
     contract::hold(&mut make, contract_subject());
 }

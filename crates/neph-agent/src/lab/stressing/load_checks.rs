@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_is_held_within_three_points_on_each_core() {
+    fn a_cpu_load_reaches_its_target_within_three_percentage_points_per_core() {
         let output = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
         let worked = not_held("a 80%", "worked 61.5 % of the time)");
         assert_eq!(shortfall_of("a 80%", output), Some(worked));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_held_that_carries_most_of_its_rate_without_a_fault() {
+    fn a_tcp_load_reaches_its_target_with_most_of_its_rate_and_no_fault() {
         let two_flows = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
         assert_eq!(shortfall_of("a flow h:1 2Mbit/s", two_flows), None);
         assert_eq!(shortfall_of("a flow h:1 max", two_flows), None);

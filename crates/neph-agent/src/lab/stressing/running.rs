@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_survives_the_quotes_of_a_shell() {
+    fn an_order_is_quoted_for_the_shell() {
         let load = LoadSpec::Flow {
             to: "it's; rm -rf $HOME:80".to_owned(),
             rate: None,

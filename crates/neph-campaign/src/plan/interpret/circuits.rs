@@ -74,7 +74,7 @@ mod tests {
         circuit = \"a-l\"\nnetwork = \"docker\"\n";
 
     #[test]
-    fn each_circuit_over_each_network_is_one_endpoint_from_one_site() {
+    fn each_circuit_and_network_has_one_endpoint_and_one_site() {
         parse(&Source::new("p.toml", PLAN)).expect("a good plan");
         for (from, to, part) in [
             (

@@ -161,7 +161,7 @@ fn check(folder: &Path) {
 }
 
 #[test]
-fn a_campaign_is_stored_as_if_it_were_carried_out_here() {
+fn a_remote_campaign_is_stored_like_a_local_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = OneAgent::start();
     let mut executor = agent.executor(&folder.path().join("inbox"));
@@ -183,7 +183,7 @@ fn plan_of_two() -> Plan {
 }
 
 #[test]
-fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
+fn concurrent_experiments_of_several_sites_are_adopted_together() {
     let folder = tempfile::tempdir().expect("a folder");
     let agents = ["a", "b"].map(|name| OneAgent::with_name(&name.parse().expect("a name")));
     let mut campaign = None;

@@ -39,7 +39,7 @@ pub(super) fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>) {
 }
 
 #[test]
-fn the_contract_of_executors_holds_over_a_bus() {
+fn the_agents_executor_fulfils_the_contract_over_a_bus() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut agents = Vec::new();
     hold(&mut || {

@@ -54,7 +54,7 @@ fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> R
 }
 
 #[test]
-fn the_contract_of_executors_holds_over_tls() {
+fn the_agents_executor_fulfils_the_contract_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut controllers = Vec::new();
     contract::hold(&mut || {
@@ -82,7 +82,7 @@ fn the_contract_of_executors_holds_over_tls() {
 }
 
 #[test]
-fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() {
+fn only_enrolled_agents_may_connect_and_revoked_ones_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let [ours, theirs] = ["ours", "theirs"].map(|folder_name| folder.path().join(folder_name));
     let (here, other_controller) = (controller(&ours), controller(&theirs));
@@ -129,7 +129,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
 
 /// Each role connects to the path of the other role.
 #[test]
-fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
+fn the_certificate_of_one_role_is_not_accepted_for_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let here = controller(folder);
@@ -169,7 +169,7 @@ fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
 }
 
 #[test]
-fn one_controller_has_a_folder_and_an_agent_one_campaign() {
+fn a_folder_has_one_controller_and_an_agent_one_campaign() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = controller(folder.path());
     Controller::start(folder.path(), ([127, 0, 0, 1], 0).into(), None).expect_err("one runs there");

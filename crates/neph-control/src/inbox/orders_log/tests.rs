@@ -28,7 +28,7 @@ fn left(folder: &Path) -> Vec<(OrderId, bool)> {
 }
 
 #[test]
-fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
+fn an_orders_log_truncated_at_any_byte_keeps_all_earlier_synced_orders() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("orders.log");
     let (mut log, before) = OrdersLog::open(folder.path()).expect("writable");
@@ -100,7 +100,7 @@ fn a_file_that_is_no_log_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn one_that_was_killed_while_it_wrote_the_log_anew_leaves_the_old_one() {
+fn a_kill_while_the_log_is_rewritten_keeps_the_old_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut log, _) = OrdersLog::open(folder.path()).expect("writable");
     let id = OrderId::new();

@@ -106,7 +106,7 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Ve
 }
 
 #[test]
-fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
+fn a_capture_of_a_fast_clock_is_converted_to_local_time() {
     let outcome = recorded(&[("a", captured("k", &[10, 11], 7))]);
     let (recorded, bytes) = &outcome[0];
     assert_eq!(*bytes, captured("k", &[10, 11], 0).1);
@@ -118,7 +118,7 @@ fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
 }
 
 #[test]
-fn captures_of_one_kernel_are_moved_by_one_offset() {
+fn captures_of_one_kernel_are_shifted_by_one_offset() {
     let (mut other, bytes) = captured("k", &[10], 7);
     other.clock[0].offset = Span::from_secs(8);
     let outcome = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);

@@ -85,7 +85,7 @@ fn only_segments_between_local_interfaces_are_evaluated() {
 }
 
 #[test]
-fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
+fn a_limit_above_the_longest_wait_is_not_evaluated_live() {
     let medians = [
         Median("segment", 2),
         Median("segment", 10_000),
@@ -127,7 +127,7 @@ fn capture(path: &Path, later: impl Fn(u8) -> i64) {
 }
 
 #[test]
-fn a_window_of_slow_packets_raises_it_once() {
+fn a_window_of_slow_packets_raises_one_alarm() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("segment", 2)]);
     let (mut evaluator, _) = evaluator_of(&["a=iface:lo", "b=iface:lo"], &rules);
@@ -175,7 +175,7 @@ fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Seg
 
 /// Packets take longer to the second segment than they are awaited.
 #[test]
-fn windows_and_whole_captures_agree_after_a_slow_segment() {
+fn live_windows_and_complete_captures_agree_after_a_slow_segment() {
     let folder = tempfile::tempdir().expect("a folder");
     let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
@@ -357,7 +357,7 @@ fn only_agents_at_evaluated_segments_send_samples() {
 }
 
 #[test]
-fn a_clock_that_runs_otherwise_is_not_set_and_one_that_jumps_is() {
+fn a_drifting_clock_is_no_step_and_a_jumping_one_is() {
     let at = |raw: i64, wall: i64| Pair {
         raw: RawNanos(raw * MILLI),
         wall: WallNanos(wall * MILLI),

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_report_holds_nothing_up() {
+    fn a_server_without_reports_delays_no_second() {
         let mut seconds = Seconds::of(1);
         for index in 0..3 {
             seconds.add(counted(0, index), Intervals::default());
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_was_skipped_holds_nothing_up() {
+    fn a_skipped_interval_delays_no_second() {
         let mut seconds = Seconds::of(1);
         seconds.add(counted(0, 0), counted(0, 1));
         assert_eq!(seconds.next().map(|second| second.index), Some(0));

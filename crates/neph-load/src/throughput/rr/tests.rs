@@ -118,7 +118,7 @@ fn each_kind_carries_out_one_transaction_after_the_other_on_each_stream() {
 }
 
 #[test]
-fn sizes_up_to_the_largest_go_both_ways_and_a_reply_may_be_larger_than_its_request() {
+fn all_sizes_work_in_both_directions_and_replies_may_exceed_requests() {
     for (kind, request, reply) in [
         (RrKind::UdpRr, 65_507, 16),
         (RrKind::UdpRr, 16, 65_507),
@@ -158,7 +158,7 @@ fn a_client_that_polls_measures_the_same() {
 }
 
 #[test]
-fn counts_rtts_spec_and_address_survive_a_json_round_trip() {
+fn counts_rtts_spec_and_address_roundtrip_through_json() {
     let result = measured(&spec(RrKind::TcpRr));
     let text = serde_json::to_string(&result).expect("JSON");
     let read: RrMeasured = serde_json::from_str(&text).expect("the same");
@@ -167,7 +167,7 @@ fn counts_rtts_spec_and_address_survive_a_json_round_trip() {
 }
 
 #[test]
-fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_harm() {
+fn during_tcp_crr_other_clients_are_refused_and_malformed_requests_ignored() {
     with_server(None, |server| {
         let long = {
             let mut spec = spec(RrKind::TcpCrr);

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_new_once_and_an_old_one_never() {
+    fn a_sequence_number_is_new_once_and_an_old_one_never() {
         let mut window = Window::default();
         let came = [1, 1, 3, 2, 2, 100, 3, 37, 37, 36, 0].map(|number| window.is_new(number));
         let expected = [

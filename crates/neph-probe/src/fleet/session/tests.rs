@@ -17,7 +17,7 @@ const MS: i64 = 1_000_000;
 const PORTS: u16 = 1_000;
 
 #[test]
-fn a_message_under_way_is_small() {
+fn a_pending_message_is_small() {
     assert!(size_of::<Pending>() <= 128, "{}", size_of::<Pending>());
 }
 
@@ -276,7 +276,7 @@ fn one_slot(timeout: i64) -> Session {
 }
 
 #[test]
-fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
+fn a_decided_message_waits_for_earlier_messages_of_its_flow() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.sending(at(100 * MS), WALL);
@@ -366,7 +366,7 @@ fn a_stopped_session_reports_results_without_cut_messages() {
 }
 
 #[test]
-fn a_long_run_needs_no_more_room_than_its_timeout() {
+fn memory_is_bounded_by_the_timeout_and_not_by_the_duration() {
     let mut session = one_slot(1_000 * MS);
     let room = (session.in_flight.capacity(), session.past.capacity());
     for n in 0..20_000_u32 {

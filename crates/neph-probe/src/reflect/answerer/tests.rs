@@ -69,7 +69,7 @@ fn request(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
+fn a_large_message_releases_its_memory_while_the_next_arrives() {
     let mut answerer = greeted();
     let mut bytes = request(20 << 20);
     bytes.push(0);
@@ -82,7 +82,7 @@ fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
 }
 
 #[test]
-fn each_message_has_a_time_of_its_own_and_silence_between_them_costs_nothing() {
+fn each_message_has_its_own_timeout_and_idle_time_is_not_counted() {
     let mut answerer = greeted();
     let small = request(100);
     for second in 0..100 {
@@ -136,7 +136,7 @@ fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
+fn a_reply_has_the_labelled_payload_size_after_the_protocol_header() {
     for requested in [1, 64, 67, 68, 69, 125, 126, 1_024] {
         let payload_of = |kind| reply_size(kind, ByteSize(requested as u64)).bytes();
         let tcp = reply_sent("tcp://127.0.0.1:1", requested);

@@ -59,7 +59,7 @@ impl SlotFixture {
 }
 
 #[test]
-fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
+fn an_address_and_a_64_have_one_share_and_a_56_has_one_and_a_half() {
     let mut house = SlotFixture::new(1_000, 4);
     let taken =
         |house: &mut SlotFixture, text: &str| (0..20).filter(|_| house.come(text, 0)).count();
@@ -72,7 +72,7 @@ fn an_address_and_a_64_have_a_share_and_a_56_has_half_as_much_more() {
 }
 
 #[test]
-fn a_newcomer_gets_a_slot_when_two_addresses_hold_all_slots() {
+fn a_new_peer_gets_a_slot_when_two_addresses_hold_all_slots() {
     let mut house = SlotFixture::new(8, 4);
     for (second, address) in (0..).zip(["192.0.2.1", "192.0.2.2"].repeat(4)) {
         assert!(house.come(address, second));
@@ -96,7 +96,7 @@ fn a_newcomer_gets_a_slot_when_two_addresses_hold_all_slots() {
 }
 
 #[test]
-fn the_connection_that_was_idle_longest_goes_first() {
+fn the_longest_idle_connection_is_closed_first() {
     let mut house = SlotFixture::new(3, 3);
     for second in 0..3 {
         assert!(house.come("192.0.2.1", second));
@@ -110,7 +110,7 @@ fn the_connection_that_was_idle_longest_goes_first() {
 }
 
 #[test]
-fn many_addresses_of_one_site_are_one_greedy_peer() {
+fn many_addresses_of_one_56_count_as_one_peer() {
     let mut house = SlotFixture::new(6, 6);
     for host in 0..6 {
         assert!(house.come(&format!("2001:db8:0:10{host}::1"), 0), "{host}");
@@ -124,7 +124,7 @@ fn many_addresses_of_one_site_are_one_greedy_peer() {
 }
 
 #[test]
-fn threads_that_are_about_to_end_are_counted_too() {
+fn ending_threads_are_counted() {
     let mut house = SlotFixture::new(8, 8);
     assert!((0..8).all(|_| house.come("192.0.2.1", 0)));
     let hosts = (2..100).filter(|host| house.come(&format!("192.0.2.{host}"), 1));
@@ -134,7 +134,7 @@ fn threads_that_are_about_to_end_are_counted_too() {
 }
 
 #[test]
-fn the_fewer_places_are_left_the_shorter_a_connection_may_be_idle() {
+fn the_idle_timeout_shrinks_with_the_number_of_free_slots() {
     let mut house = SlotFixture::new(100, 100);
     let mut idle = Vec::new();
     for count in 1..=100 {

@@ -126,7 +126,7 @@ impl World {
 }
 
 #[test]
-fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
+fn each_third_party_connection_protocol_has_a_simulated_server() {
     // For a kind with timestamps in its payload, the server is the reflector.
     let served =
         |kind: &ProbeKind| kind.uses_connection() && !kind.properties().has_marks_in_payload;

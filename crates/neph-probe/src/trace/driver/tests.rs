@@ -10,7 +10,7 @@ use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::tracer::{Ask, ReceivedAnswer};
 
 #[test]
-fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
+fn a_port_of_a_block_claimed_by_a_fleet_is_not_traced() {
     let mut fleet = Blocks::new("udp");
     let port = (40_960..=u16::MAX)
         .step_by(1_024)
@@ -97,7 +97,7 @@ fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), P
 }
 
 #[test]
-fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
+fn the_file_limit_bounds_the_flows_traced_at_a_time() {
     let port_list: Vec<u16> = (1_000..1_010).collect();
     for wording in [None, Some(100)] {
         for flows in [
@@ -130,7 +130,7 @@ fn a_trace_without_file_descriptors_suggests_ulimit() {
 }
 
 #[test]
-fn a_limit_of_files_is_no_port_of_somebody_elses() {
+fn a_reached_file_limit_is_not_reported_as_a_port_in_use() {
     let nobody = ([127, 0, 0, 1], 9).into();
     let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
     let refusal_of = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));

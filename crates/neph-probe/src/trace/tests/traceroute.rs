@@ -29,14 +29,14 @@ fn each_hop_gets_three_probes_at_once() {
 }
 
 #[test]
-fn routers_of_different_paths_stand_at_one_distance() {
+fn one_hop_lists_the_routers_of_all_paths() {
     let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
     let hops = traced(&mut net).all_hops.hops;
     assert_eq!((hops[1].addresses.len(), hops[1].round_trips.len()), (2, 3));
 }
 
 #[test]
-fn a_destination_that_never_answers_costs_four_seconds() {
+fn a_trace_to_a_silent_destination_takes_four_seconds() {
     let mut net = Net::new(vec![hop(1), hop(2)]);
     net.mute = true;
     let Run { all_hops, took, .. } = traced(&mut net);
@@ -49,7 +49,7 @@ fn a_destination_that_never_answers_costs_four_seconds() {
 }
 
 #[test]
-fn a_router_at_three_distances_may_be_of_three_paths() {
+fn a_router_at_three_hops_is_not_always_a_loop() {
     let stages = [1, 2, 1, 3, 1, 4].map(hop).into_iter().collect();
     let all_hops = traced(&mut Net::new(stages)).all_hops;
     assert!(all_hops.reached && all_hops.hops.len() == 7);

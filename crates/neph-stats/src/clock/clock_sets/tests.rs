@@ -23,7 +23,7 @@ fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
 }
 
 #[test]
-fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound() {
+fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
     // The delays' spread is 50 us, the round trip 20 ms; the ways alike, and as unlike as can be.
     for (min_delay, by) in [
         ([10, 10], 15),
@@ -65,7 +65,7 @@ fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound
 }
 
 #[test]
-fn another_path_one_way_or_both_ways_is_no_step() {
+fn a_path_change_in_one_or_both_directions_is_no_clock_step() {
     for moved in [[5, 0], [0, 5], [5, 5], [-3, 0], [-3, -3]] {
         let peer = Peer {
             offset: 7,
@@ -85,7 +85,7 @@ fn another_path_one_way_or_both_ways_is_no_step() {
 }
 
 #[test]
-fn delays_that_wander_as_they_like_are_no_steps() {
+fn varying_delays_are_no_clock_steps() {
     // Each of 12 kinds twice for 50 minutes. If both directions change their paths ten times as often, they
     // accidentally move equally and at once in 3 of 300 minutes.
     let mut random = Random::new(5);
@@ -128,7 +128,7 @@ fn delays_that_wander_as_they_like_are_no_steps() {
 }
 
 #[test]
-fn a_clock_that_is_slewed_is_found_where_that_began_or_ended_or_is_within_the_bound() {
+fn slewing_is_detected_at_its_start_or_end_or_stays_within_the_bound() {
     // 500 ppm for four seconds: 2 ms, in a room of 20.
     let peer = |at: i64| (at - 30 * SECOND).clamp(0, 4 * SECOND) / 2_000;
     let mut made = Exchanges::default();

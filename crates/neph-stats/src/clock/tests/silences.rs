@@ -21,7 +21,7 @@ fn ours_is_set(by: i64) -> Exchanges {
 }
 
 #[test]
-fn our_clock_set_forward_is_a_step_however_far_it_is_set() {
+fn a_forward_step_of_the_local_clock_is_detected_at_any_size() {
     for seconds in [2, 30, 60, 90, 110, 3_600, 86_400 * 30, 86_400 * 365 * 50] {
         let made = ours_is_set(seconds * SECOND);
         let course = clock_course(made.limits(), ClockNature::default()).unwrap();
@@ -51,7 +51,7 @@ fn our_clock_set_forward_is_a_step_however_far_it_is_set() {
 }
 
 #[test]
-fn a_silence_without_a_step_is_no_step() {
+fn a_silence_alone_is_no_clock_step() {
     for hours in [1, 24] {
         let mut made = ours_is_set(0);
         for limits in [&mut made.at_most, &mut made.at_least] {
@@ -92,7 +92,7 @@ fn no_limit_applies_across_a_known_clock_step() {
 /// By 40 ms after a minute, and back by 30 ms 5 s later. The first exchange behind the first step waits for
 /// 7 s: that it is back behind the second step makes no one of the two.
 #[test]
-fn an_exchange_that_lasts_over_the_next_step_does_not_make_one_of_two() {
+fn an_exchange_across_the_next_step_does_not_merge_two_steps() {
     let set = vec![(60 * SECOND, 40_000_000), (65 * SECOND, -30_000_000)];
     let peer = Peer {
         offset: 0,

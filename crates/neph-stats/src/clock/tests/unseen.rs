@@ -52,7 +52,7 @@ fn widest(course: &ClockCourse<'_>, seconds: i64, truth: impl Fn(i64) -> i64) ->
 }
 
 #[test]
-fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly_wider() {
+fn a_rate_change_of_2_ppm_stays_within_a_slightly_wider_bound() {
     // A lab: 100 us of round trip, nearly all of it forward, or nearly all of it back.
     let jumps = |at: i64| (at - 150 * SECOND).max(0) / 500_000;
     let swings = |at: i64| {
@@ -76,7 +76,7 @@ fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly
 }
 
 #[test]
-fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
+fn the_reported_rate_is_the_mean_with_the_bound_of_a_constant_rate() {
     let truth = |at: i64| at / 100_000;
     let made = exchanges((300, 10), truth, |_| [50 * MICRO, 50 * MICRO]);
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
@@ -86,7 +86,7 @@ fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
 }
 
 #[test]
-fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps() {
+fn after_a_rate_change_the_mean_rate_error_is_at_most_its_bound_plus_one_rtt() {
     // By the wander; 50 us of round trip are less than the offset bends by within the horizon.
     let horizon = ClockNature::default().horizon;
     for (wander, per_nano) in [(2e-6, 500_000), (20e-6, 50_000)] {
@@ -126,7 +126,7 @@ fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
 }
 
 #[test]
-fn a_step_behind_a_queue_is_within_the_bound() {
+fn a_clock_step_hidden_by_a_queue_is_within_the_bound() {
     for queued in [[true, false], [false, true], [true, true]] {
         for by in [-14, -11, 12, 15] {
             let by = by * MILLI;
@@ -153,7 +153,7 @@ fn a_queue_in_one_direction_without_a_step_does_not_widen_the_bound() {
 }
 
 #[test]
-fn a_queue_that_stands_at_the_end_moves_no_offset() {
+fn a_standing_queue_at_the_end_does_not_shift_the_offset() {
     // As ping asks: at the latest message, with nothing behind it.
     let mut random = Random::new(2);
     let made = exchanges(
@@ -173,7 +173,7 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
 }
 
 #[test]
-fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_small() {
+fn a_reordered_reply_adds_no_clock_step_and_keeps_the_bound() {
     // The peer reads the clock after it was set, long after the beginning of an exchange that was reordered.
     let by = 30 * MILLI;
     let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
@@ -220,7 +220,7 @@ fn a_reply_received_after_a_step_does_not_change_its_size() {
 }
 
 #[test]
-fn no_step_hides_where_a_direction_stays_level_and_one_that_was_set_does() {
+fn hidden_steps_are_bounded_only_if_one_direction_keeps_its_delay() {
     let hidden = |by, queued, from, until| {
         let made = behind_a_queue(by, queued, 9);
         let course = clock_course(made.limits(), ClockNature::default()).unwrap();

@@ -163,7 +163,7 @@ fn packets_arrive_once_in_order_with_the_data_and_times_of_the_ring() {
 }
 
 #[test]
-fn on_loopback_a_packet_comes_once() {
+fn a_loopback_packet_is_captured_once() {
     with_pair("loopback", || {
         let (mut copier, mut ring) = copier_and_ring("lo", &[]);
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -264,7 +264,7 @@ fn a_bpf_filter_copies_the_same_packets_as_the_ring() {
 }
 
 #[test]
-fn packets_beyond_the_room_are_counted_and_the_rest_is_intact() {
+fn packets_beyond_the_buffer_are_counted_and_the_others_intact() {
     with_pair("lost", || {
         let copying = Copying {
             snaplen: MAX_KEPT,
@@ -300,7 +300,7 @@ fn packets_beyond_the_room_are_counted_and_the_rest_is_intact() {
 }
 
 #[test]
-fn two_may_listen_and_nothing_stays_behind() {
+fn two_captures_run_at_once_and_leave_no_bpf_program_behind() {
     with_pair("ended", || {
         let index = interface_index("near").expect("there").cast_unsigned();
         // The kernel takes a link down soon after its descriptor is closed.
