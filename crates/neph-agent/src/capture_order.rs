@@ -66,7 +66,7 @@ pub(crate) fn capture(
         remote: "an agent there",
         snaplen: order.snaplen,
         ring: order.ring.min(MAX_RING),
-        most: u64::MAX,
+        max_packets: u64::MAX,
         wanted: &filter_rules,
         method: Some(CaptureMethod::Ring),
     })

@@ -50,7 +50,7 @@ impl AlarmEvaluator {
             return;
         }
         let marks = &message.marks;
-        let sent = marks.begun().unwrap_or(marks.intended);
+        let sent = marks.first_action().unwrap_or(marks.intended);
         match message.outcome {
             Outcome::Reply => {
                 self.count(marks.app_recv.unwrap_or(sent), |quantity| match quantity {

@@ -106,7 +106,7 @@ impl Meter {
         if message.outcome == Outcome::Reply {
             self.record_reply(message);
         }
-        if let Some(begun) = message.marks.begun() {
+        if let Some(begun) = message.marks.first_action() {
             self.lateness.push((begun - message.marks.intended).nanos());
         }
     }

@@ -139,7 +139,7 @@ impl SeenOrder {
             (OrderState::Ended(ended), _) => {
                 let failure = match &ended.result {
                     Ok(result) => result.failure(),
-                    Err(why) => Some(why.to_string()),
+                    Err(error) => Some(error.to_string()),
                 };
                 failure.map_or(SeenState::Ended, |reason| SeenState::Failed { reason })
             }

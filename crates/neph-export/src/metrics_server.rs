@@ -67,7 +67,7 @@ impl MetricsServer {
 
     /// Answers a waiting request with the page.
     pub fn answer(&mut self, page: impl FnOnce() -> Page) {
-        let Ok(asker) = self.page_requests.try_recv() else {
+        let Ok(request_stream) = self.page_requests.try_recv() else {
             return;
         };
         let now = clock::raw();
@@ -78,7 +78,7 @@ impl MetricsServer {
             .or_else(|| Some((now, page())));
         let page = self.page.as_ref().map(|(_, page)| page.clone());
         // An error means that the request has timed out.
-        let _ = asker.try_send(page.unwrap_or_default());
+        let _ = request_stream.try_send(page.unwrap_or_default());
     }
 }
 

@@ -36,7 +36,7 @@ pub struct CaptureInterface {
     snaplen: u32,
     counters: CaptureCounters,
     /// Maximum number of packets.
-    most: u64,
+    max_packets: u64,
     /// The state of the links; `None` where the kernel does not report it.
     links: Option<Links>,
     /// The index of the interface, if there is one and it is up.
@@ -88,7 +88,7 @@ impl CaptureInterface {
             heads,
             snaplen,
             counters: CaptureCounters::default(),
-            most: listening.most,
+            max_packets: listening.max_packets,
             links,
             number,
             passed: 0,
@@ -122,7 +122,7 @@ impl CaptureInterface {
 
     /// Whether the maximum number of packets is reached.
     pub const fn is_full(&self) -> bool {
-        self.counters.packets >= self.most
+        self.counters.packets >= self.max_packets
     }
 
     /// Whether no packet waits to be read.
@@ -135,9 +135,9 @@ impl CaptureInterface {
         self.source.gauge()
     }
 
-    /// Waits for packets for at most `most`; an error if the interface goes down.
-    pub fn wait(&self, most: Duration) -> Result<(), ListenError> {
-        self.source.wait(most)?.map_or(Ok(()), |fault| {
+    /// Waits for packets for at most `max_packets`; an error if the interface goes down.
+    pub fn wait(&self, max_wait: Duration) -> Result<(), ListenError> {
+        self.source.wait(max_wait)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
             Err(ListenError::refused(format!(
                 "{interface} went down or was removed: {fault}; start neph watch again when it is up"
@@ -145,13 +145,13 @@ impl CaptureInterface {
         })
     }
 
-    /// Waits for packets for at most `most`; an interface that is down may come up again.
-    pub fn outwait(&self, most: Duration) -> Result<(), ListenError> {
+    /// Waits for packets for at most `max_packets`; an interface that is down may come up again.
+    pub fn outwait(&self, max_wait: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {
-            return self.wait(most);
+            return self.wait(max_wait);
         };
-        let fault = self.source.wait(most)?;
+        let fault = self.source.wait(max_wait)?;
         let is_away = fault.is_some_and(|fault| fault.kind() != ErrorKind::NetworkDown);
         if links.has(number) && !is_away {
             return Ok(());
@@ -216,13 +216,16 @@ impl CaptureInterface {
         is_last: bool,
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
-        let (heads, most) = (self.heads, self.most);
+        let (heads, max_packets) = (self.heads, self.max_packets);
         let (counters, met, came_later) = (&mut self.counters, &mut self.met, &mut self.came_later);
         self.source.take(is_last, |packet| {
             *met += 1;
             let is_late = packet.stamp() > until;
             *came_later |= is_late;
-            if is_late || counters.packets >= most || (heads == Heads::Any && packet.is_echo()) {
+            if is_late
+                || counters.packets >= max_packets
+                || (heads == Heads::Any && packet.is_echo())
+            {
                 return;
             }
             let length = packet.wire_length();
@@ -236,9 +239,9 @@ impl CaptureInterface {
                 dissected.vlan = outermost.or(dissected.vlan);
                 dissected
             });
-            let why = |link| why_not(link, packet.bytes(), length);
+            let skip_reason = |link| why_not(link, packet.bytes(), length);
             let dissected = dissected.as_ref();
-            let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, why));
+            let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, skip_reason));
             let is_not_ip = dissected.is_err_and(|nothing| nothing == NoPacket::NotIp);
             counters.not_ip += u64::from(is_not_ip);
             take(packet, dissected);
@@ -279,7 +282,11 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
 /// Checks that a requested capture by BPF copies is possible.
 fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> {
     let interface = listening.interface;
-    let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
+    let refused = |reason: String| {
+        Err(ListenError::wrong(format!(
+            "{reason}; leave out --listen bpf"
+        )))
+    };
     match heads {
         _ if listening.method != Some(CaptureMethod::Bpf) => Ok(()),
         Heads::Any => refused("BPF programs listen to one interface".to_owned()),

@@ -40,15 +40,15 @@ pub struct IdlePriority {
 impl IdlePriority {
     /// For a thread that reads a ring; `filled` returns the filled share of the ring, 0 to 1.
     pub fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
-        Self::with(LAG, filled)
+        Self::with_lag(LAG, filled)
     }
 
     /// For a thread whose work may wait for `lag` without loss.
     pub fn with_patience(lag: Span) -> Self {
-        Self::with(lag, || 0.0)
+        Self::with_lag(lag, || 0.0)
     }
 
-    fn with(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
+    fn with_lag(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
         let shared = Arc::new(SharedState {
             caught_up: AtomicI64::new(clock::raw().0),
             is_over: AtomicBool::new(false),

@@ -53,12 +53,15 @@ impl BySecond {
     /// Adds the counters at the end of a second. A late reading makes a longer second; its rates
     /// are over the actual time.
     pub(crate) fn mark(&mut self, now: Span, bytes: CarriedBytes) {
-        let (before, had) = self.last;
+        let (before, previous_bytes) = self.last;
         let lasted = now - before;
         self.seconds.push(LoadSecond {
             at: now,
-            sent: rate_of(bytes.sent.saturating_sub(had.sent), lasted),
-            received: rate_of(bytes.received.saturating_sub(had.received), lasted),
+            sent: rate_of(bytes.sent.saturating_sub(previous_bytes.sent), lasted),
+            received: rate_of(
+                bytes.received.saturating_sub(previous_bytes.received),
+                lasted,
+            ),
         });
         self.last = (now, bytes);
         self.due = SECOND.times(now.nanos() / SECOND.nanos() + 1);

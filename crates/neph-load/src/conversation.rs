@@ -177,12 +177,12 @@ struct ConversationState<'s> {
 #[derive(Clone, Copy, Debug)]
 struct OverrunProgress {
     /// Bytes that the peer's kernel had acknowledged at the end, and has acknowledged now.
-    had: u64,
+    acked_before: u64,
     has: u64,
     /// Time of the last newly acknowledged byte.
     moved: Span,
     /// Time of the last check.
-    looked: Span,
+    checked_at: Span,
 }
 
 impl<'s> ConversationState<'s> {
@@ -208,10 +208,10 @@ impl<'s> ConversationState<'s> {
     /// Ends the time: no new message begins, and rates count only the data until now.
     fn close(&mut self, stats: TcpStats, now: Span) {
         self.over = Some(OverrunProgress {
-            had: stats.bytes_acked,
+            acked_before: stats.bytes_acked,
             has: stats.bytes_acked,
             moved: now,
-            looked: now,
+            checked_at: now,
         });
         self.carried.lasted = now;
         self.carried.received_in_time = self.carried.received;
@@ -226,7 +226,8 @@ impl<'s> ConversationState<'s> {
         let expected_bytes =
             (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the SYN as a byte.
-        let is_answerable = over.had > expected_bytes || now - over.moved >= NO_PROGRESS_TIMEOUT;
+        let is_answerable =
+            over.acked_before > expected_bytes || now - over.moved >= NO_PROGRESS_TIMEOUT;
         if now - self.received < NO_PROGRESS_TIMEOUT || !is_answerable {
             return None;
         }
@@ -287,10 +288,10 @@ impl<'s> ConversationState<'s> {
         let deadline = self.carried.lasted + REPLY_TIMEOUT;
         if self.is_all_there() || now >= deadline {
             Next::End
-        } else if now - over.looked >= TICK {
+        } else if now - over.checked_at >= TICK {
             Next::Measure
         } else {
-            self.go_on(deadline.min(over.looked + TICK))
+            self.go_on(deadline.min(over.checked_at + TICK))
         }
     }
 
@@ -368,7 +369,7 @@ impl Traffic for ConversationState<'_> {
         let Some(over) = &mut self.over else {
             return self.close(stats, now);
         };
-        over.looked = now;
+        over.checked_at = now;
         if stats.bytes_acked > over.has {
             (over.has, over.moved) = (stats.bytes_acked, now);
         }

@@ -72,13 +72,13 @@ impl CpuLoad {
     ) -> Result<Vec<CpuThreadResult>, LoadError> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            for (begun, cpu) in self.cpus.iter().copied().enumerate() {
+            for (started, cpu) in self.cpus.iter().copied().enumerate() {
                 let work = move || self.work(cpu, beginning, stop);
                 match thread::Builder::new().spawn_scoped(scope, work) {
                     Ok(thread) => threads.push(thread),
                     Err(source) => {
                         stop.set();
-                        return Err(LoadError::Threads { begun, source });
+                        return Err(LoadError::Threads { started, source });
                     }
                 }
             }

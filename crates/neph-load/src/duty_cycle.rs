@@ -37,13 +37,13 @@ impl DutyCycle {
     )]
     pub(crate) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
         let until = (elapsed + PERIOD).nanos() as f64 * self.share;
-        let debt = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
-        if debt > PERIOD + MAX_DEBT {
-            let excess = debt - PERIOD - MAX_DEBT;
+        let missing_work = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
+        if missing_work > PERIOD + MAX_DEBT {
+            let excess = missing_work - PERIOD - MAX_DEBT;
             self.forgiven += excess;
-            return debt - excess;
+            return missing_work - excess;
         }
-        debt.max(Span::ZERO)
+        missing_work.max(Span::ZERO)
     }
 }
 

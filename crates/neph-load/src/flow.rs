@@ -79,10 +79,10 @@ pub fn converse_all(
     stop: &Stop,
 ) -> Vec<Result<Carried, String>> {
     thread::scope(|scope| {
-        let begun: Vec<_> = (0..flows)
+        let threads: Vec<_> = (0..flows)
             .map(|_| scope.spawn(move || converse(subject, beginning, stop)))
             .collect();
-        let ended = begun.into_iter().map(|thread| {
+        let ended = threads.into_iter().map(|thread| {
             let ended = thread.join();
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

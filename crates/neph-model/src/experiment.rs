@@ -163,7 +163,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// The first attempt in the first block, running since `started`, without measurements.
-    pub fn begun(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
+    pub fn new(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
         Self {
             id: ExperimentId::new(),
             campaign,
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_load_without_traffic_counts_as_not_generated() {
         let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
-        let mut experiment = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
+        let mut experiment = Experiment::new(campaign, scenario, Wall::from_unix_nanos(0));
         let requested = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
         assert_eq!(experiment.load_made(requested).as_deref(), requested);
         assert_eq!(experiment.load_made(None), None);

@@ -174,9 +174,9 @@ mod tests {
         }
         let many: BTreeMap<_, _> = (0..17).map(|n| (format!("k{n}"), "v".to_owned())).collect();
         assert_eq!(Labels::try_from(many), Err(LabelError::TooMany(17)));
-        let twice = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
+        let duplicate_labels = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
         assert_eq!(
-            Labels::new(twice),
+            Labels::new(duplicate_labels),
             Err(LabelError::DuplicateKey("a".to_owned()))
         );
     }

@@ -49,7 +49,7 @@ impl Ledger {
             entries: builder.entries,
             len: builder.len,
             response: end - marks.intended,
-            service: end - marks.begun().unwrap_or(marks.intended),
+            service: end - marks.first_action().unwrap_or(marks.intended),
         })
     }
 

@@ -38,7 +38,7 @@ pub struct WallCourse<C: Clock> {
     /// The latest reading; it may be the last knot too.
     latest: Option<Anchor<C>>,
     slopes: SlopeRange,
-    most: usize,
+    max_readings: usize,
     /// A reading lies on a line where it is no farther from it than this.
     same: Span,
     /// Readings lie no farther from the lines than this.
@@ -53,7 +53,7 @@ impl<C: Clock> WallCourse<C> {
             knots: Vec::new(),
             latest: None,
             slopes: SlopeRange::default(),
-            most: MAX_READINGS,
+            max_readings: MAX_READINGS,
             same,
             within: same,
         }
@@ -75,7 +75,7 @@ impl<C: Clock> WallCourse<C> {
             });
         let set = step.is_some();
         self.add(StoredReading { anchor, set });
-        while self.knots.len() > self.most {
+        while self.knots.len() > self.max_readings {
             self.thin();
         }
         step
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn readings_of_an_unsteady_clock_are_bounded_and_keep_the_steps() {
         let mut clock = WallCourse {
-            most: 64,
+            max_readings: 64,
             ..WallCourse::within(SAME)
         };
         let offset = |second: i64| {
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn readings_of_a_repeatedly_stepped_clock_are_bounded() {
         let mut clock = WallCourse {
-            most: 64,
+            max_readings: 64,
             ..WallCourse::within(SAME)
         };
         for second in 0..10_000 {

@@ -275,7 +275,7 @@ impl Exchange {
         let since = waiting
             .message
             .marks
-            .begun()
+            .first_action()
             .unwrap_or(waiting.message.marks.intended);
         Some((waiting.message.seq, since + self.timeout))
     }

@@ -69,7 +69,7 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
 }
 
 /// The error alone in words, without the operation.
-pub(crate) fn why(error: &io::Error) -> String {
+pub(crate) fn error_text(error: &io::Error) -> String {
     let answer = answer_of(error, ErrorTime::AtOnce);
     let message = sentence("", error, answer);
     message.trim_start_matches(": ").to_owned()
@@ -100,7 +100,7 @@ mod tests {
         let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
             let end = to_connection_end("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
-            (end.answer, end.why)
+            (end.answer, end.reason)
         };
         for (errno, fault, word) in [
             (EADDRNOTAVAIL, LocalFault::NoPort, "ip_local_port_range"),

@@ -64,7 +64,7 @@ impl Silence {
     }
 
     /// A sentence for each of these, for the first few; takes at most 3 s.
-    pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
+    pub fn explain<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MAX_CONCURRENT_QUERIES).collect();
         thread::scope(|scope| {
             let queries = silent
@@ -201,7 +201,7 @@ mod tests {
             remote: true,
             ..free
         };
-        let mute = EndpointState {
+        let silent_endpoint = EndpointState {
             is_reflector: true,
             ..nothing
         };
@@ -210,7 +210,7 @@ mod tests {
             sentence_about(udp, remote),
             sentence_about(udp, free),
             sentence_about(udp, nothing),
-            sentence_about(udp, mute),
+            sentence_about(udp, silent_endpoint),
             sentence_about(("[2001:db8::1]:8080", ProbeKind::Udp), free),
             sentence_about(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
             sentence_about(("192.0.2.1:443", ProbeKind::Syn), nothing),

@@ -97,7 +97,7 @@ impl Exchange for OneMessage {
                 Arrival::Reply(_) => return Ok(true),
                 Arrival::Opened => self.0.request(0, out),
                 Arrival::Nothing => {}
-                Arrival::Closed(end) | Arrival::Refused(end) => return Err(end.why),
+                Arrival::Closed(end) | Arrival::Refused(end) => return Err(end.reason),
             }
         }
     }

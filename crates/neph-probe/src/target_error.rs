@@ -21,12 +21,12 @@ pub enum TargetError {
         reason: String,
     },
     /// None of its addresses may be sent to.
-    #[error("target '{host}' may not be measured: {why}")]
+    #[error("target '{host}' may not be measured: {reason}")]
     Forbidden {
         /// The name.
         host: String,
         /// Why the first of them may not.
-        why: Forbidden,
+        reason: Forbidden,
     },
     /// The site to resolve from cannot be entered.
     #[error("{reason}")]

@@ -26,9 +26,9 @@ impl Detection {
     /// # Errors
     /// [`StatsError::OutOfRange`] for a number outside its range.
     pub fn new(window: usize, quorum: usize, tolerance: i64) -> Result<Self, StatsError> {
-        let refuse = |what, value, wanted| {
+        let refuse = |subject, value, wanted| {
             Err(StatsError::OutOfRange {
-                what,
+                subject,
                 value,
                 wanted,
             })

@@ -104,7 +104,7 @@ pub fn boxplot(
 }
 
 fn refuse_outside(
-    what: &'static str,
+    subject: &'static str,
     value: f64,
     range: RangeInclusive<f64>,
     wanted: &'static str,
@@ -113,7 +113,7 @@ fn refuse_outside(
         Ok(())
     } else {
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted,
         })

@@ -77,14 +77,14 @@ pub fn change_points(
     price: ChangePenalty,
 ) -> Result<Vec<LevelSegment>, StatsError> {
     refuse_fewer("change points", 1, values.len())?;
-    for (what, value, min) in [
+    for (subject, value, min) in [
         ("price of a change", price.change, 0),
         ("most that a value costs", price.max_distance, 0),
         ("grid of levels", price.grid, 1),
     ] {
         if value < min {
             return Err(StatsError::OutOfRange {
-                what,
+                subject,
                 value: nanos_to_f64(value),
                 wanted: "0 or above, the grid above 0",
             });
@@ -118,22 +118,22 @@ fn cheapest(values: &[i64], levels: &[i64], price: ChangePenalty) -> Vec<LevelSe
     };
     let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
     // Whether level k follows another one at value t, and the best level before.
-    let mut came = vec![false; values.len() * levels.len()];
+    let mut has_level_change = vec![false; values.len() * levels.len()];
     let mut best_before = vec![0; values.len()];
     for (t, &value) in values.iter().enumerate().skip(1) {
         let best = argmin(&sums);
         let dearer = sums[best].saturating_add(price.change);
         best_before[t] = best;
-        let row = &mut came[t * levels.len()..(t + 1) * levels.len()];
-        for ((sum, &level), came) in sums.iter_mut().zip(levels).zip(row) {
-            *came = dearer < *sum;
+        let row = &mut has_level_change[t * levels.len()..(t + 1) * levels.len()];
+        for ((sum, &level), has_level_change) in sums.iter_mut().zip(levels).zip(row) {
+            *has_level_change = dearer < *sum;
             *sum = dearer.min(*sum).saturating_add(cost(value, level));
         }
     }
     let mut k = argmin(&sums);
     let mut segments = Vec::new();
     for t in (1..values.len()).rev() {
-        if came[t * levels.len() + k] {
+        if has_level_change[t * levels.len() + k] {
             segments.push(LevelSegment {
                 from: t,
                 level: levels[k],

@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(
             nothing,
             Err(StatsError::TooFew {
-                what: "description",
+                subject: "description",
                 need: 1,
                 have: 0
             })

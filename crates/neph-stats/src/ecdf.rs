@@ -35,7 +35,7 @@ pub fn ecdf(
     refuse_fewer("distribution function", 1, replies.len())?;
     if max_points < 2 * TAIL_POINTS {
         return Err(StatsError::OutOfRange {
-            what: "number of points",
+            subject: "number of points",
             value: usize_to_f64(max_points),
             wanted: "200 or more",
         });

@@ -93,21 +93,21 @@ pub fn envelope(readings: &[Reading], grid: Grid) -> Result<Envelope, StatsError
 }
 
 fn refuse_disorder(readings: &[Reading], grid: Grid) -> Result<(), StatsError> {
-    let what = "time series";
+    let subject = "time series";
     if readings.is_empty() || grid.buckets == 0 {
         return Err(StatsError::TooFew {
-            what,
+            subject,
             need: 1,
             have: 0,
         });
     }
-    let odd = |r: &Reading| !r.t.is_finite() || r.v.is_some_and(|v| !v.is_finite());
-    if let Some(index) = readings.iter().position(odd) {
-        return Err(StatsError::NotFinite { what, index });
+    let is_invalid = |r: &Reading| !r.t.is_finite() || r.v.is_some_and(|v| !v.is_finite());
+    if let Some(index) = readings.iter().position(is_invalid) {
+        return Err(StatsError::NotFinite { subject, index });
     }
     match readings.windows(2).position(|w| w[1].t < w[0].t) {
         Some(before) => Err(StatsError::NotAscending {
-            what,
+            subject,
             index: before + 1,
         }),
         None => Ok(()),

@@ -43,7 +43,7 @@ impl Proportion {
 pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
     if n == 0 || hits > n {
         return Err(StatsError::TooFew {
-            what: "proportion",
+            subject: "proportion",
             need: hits.max(1),
             have: n,
         });
@@ -58,9 +58,9 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
 /// # Errors
 /// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.
 pub fn share_interval(share: f64, n: f64) -> Result<ConfidenceInterval, StatsError> {
-    let refuse = |what, value, wanted| {
+    let refuse = |subject, value, wanted| {
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted,
         })

@@ -109,10 +109,11 @@ impl RunningSummary {
             self.clone_from(other);
             return;
         }
-        let (ours, theirs) = (usize_to_f64(self.n), usize_to_f64(other.n));
+        let (own_count, other_count) = (usize_to_f64(self.n), usize_to_f64(other.n));
         let apart = other.mean - self.mean;
-        self.squares += other.squares + apart * apart * ours * theirs / (ours + theirs);
-        self.mean += apart * theirs / (ours + theirs);
+        self.squares +=
+            other.squares + apart * apart * own_count * other_count / (own_count + other_count);
+        self.mean += apart * other_count / (own_count + other_count);
         self.n += other.n;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -296,8 +297,8 @@ mod tests {
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
             prop_assert!(near(summary.mean().expect("some"), described.mean));
             prop_assert_eq!(summary.sd().is_some(), described.sd.is_some());
-            if let (Some(ours), Some(theirs)) = (summary.sd(), described.sd) {
-                prop_assert!((ours - theirs).abs() <= 1e-6 * theirs.max(1.0));
+            if let (Some(summary_sd), Some(described_sd)) = (summary.sd(), described.sd) {
+                prop_assert!((summary_sd - described_sd).abs() <= 1e-6 * described_sd.max(1.0));
             }
             prop_assert_eq!(summary.min(), Some(described.five.min));
             let [p50] = summary.quantiles(above, [0.5]);

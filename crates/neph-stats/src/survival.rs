@@ -119,11 +119,14 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
     for (index, life) in lifetimes.iter().enumerate() {
         let value = life.length();
         if !value.is_finite() {
-            return Err(StatsError::NotFinite { what: WHAT, index });
+            return Err(StatsError::NotFinite {
+                subject: WHAT,
+                index,
+            });
         }
         if value < 0.0 {
             return Err(StatsError::OutOfRange {
-                what: WHAT,
+                subject: WHAT,
                 value,
                 wanted: "0 or above",
             });
@@ -132,14 +135,14 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
     let mut sorted = lifetimes.to_vec();
     sorted.sort_by(|a, b| a.length().total_cmp(&b.length()));
     let n = sorted.len();
-    let (mut steps, mut share, mut variance, mut gone) = (Vec::new(), 1.0, 0.0, 0);
+    let (mut steps, mut share, mut variance, mut ended_count) = (Vec::new(), 1.0, 0.0, 0);
     for same in sorted.chunk_by(|a, b| a.length() >= b.length()) {
         let ended = same
             .iter()
             .filter(|l| matches!(l, Lifetime::Ended(_)))
             .count();
-        let at_risk = n - gone;
-        gone += same.len();
+        let at_risk = n - ended_count;
+        ended_count += same.len();
         if ended == 0 {
             continue;
         }

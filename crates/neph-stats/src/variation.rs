@@ -43,7 +43,7 @@ pub fn interarrival_jitter(transits: &[Transit]) -> Result<f64, StatsError> {
 pub fn pdv(delays: &[i64]) -> Result<Vec<i64>, StatsError> {
     let smallest = delays.iter().min();
     let smallest = *smallest.ok_or(StatsError::TooFew {
-        what: "PDV",
+        subject: "PDV",
         need: 1,
         have: 0,
     })?;

@@ -177,7 +177,7 @@ impl Links {
                 self.has_missed = true;
                 None
             }
-            Reported::All => return self.unseen(),
+            Reported::All => return self.remove_unlisted(),
         };
         change.into_iter().collect()
     }
@@ -194,15 +194,15 @@ impl Links {
     }
 
     /// What was up and is no longer there, unless more was missed since the request for all.
-    fn unseen(&mut self) -> Vec<Change> {
+    fn remove_unlisted(&mut self) -> Vec<Change> {
         let incoming = self.incoming.take().filter(|_| !self.has_missed);
         let Some(incoming) = incoming else {
             return Vec::new();
         };
-        let gone = self
+        let removed = self
             .known
             .extract_if(.., |number, _| !incoming.contains(number));
-        gone.filter_map(|(_, link)| link.fallen()).collect()
+        removed.filter_map(|(_, link)| link.fallen()).collect()
     }
 
     /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.

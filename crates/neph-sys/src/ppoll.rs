@@ -144,10 +144,10 @@ mod tests {
         }
         let (reader, writer) = io::pipe().expect("a pipe");
         let waiting = std::thread::spawn(move || {
-            let begun = Stopwatch::start();
+            let stopwatch = Stopwatch::start();
             let mut awaited = [Awaited::readable(reader.as_fd())];
             wait_through(&mut awaited, Some(Duration::from_millis(300))).expect("wait");
-            (awaited[0].has_something(), begun.elapsed())
+            (awaited[0].has_something(), stopwatch.elapsed())
         });
         wait_until(Duration::from_mins(1), || {
             // SAFETY: the thread was not joined, so that its handle is good.

@@ -221,11 +221,11 @@ mod tests {
         );
         let before = stats(stream.as_fd()).expect("reported");
         assert!(before.cwnd > 0);
-        let (mut theirs, _) = listener.accept().expect("accept");
+        let (mut server, _) = listener.accept().expect("accept");
         std::io::Write::write_all(&mut &stream, &[7; 5000]).expect("write");
-        std::io::Read::read_exact(&mut theirs, &mut [0; 5000]).expect("read");
+        std::io::Read::read_exact(&mut server, &mut [0; 5000]).expect("read");
         // A delayed acknowledgement takes up to 40 ms; a write back carries it at once.
-        std::io::Write::write_all(&mut theirs, b"x").expect("write");
+        std::io::Write::write_all(&mut server, b"x").expect("write");
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
         let after = stats(stream.as_fd()).expect("reported");
         // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.

@@ -127,15 +127,15 @@ mod tests {
         assert!(take().is_none());
         drop(handed_over);
         assert!(take().is_some());
-        let gone = folder.path().join("gone");
-        let error = FolderLock::take(&gone)
+        let missing_folder = folder.path().join("gone");
+        let error = FolderLock::take(&missing_folder)
             .expect_err("no such folder")
             .to_string();
         assert!(
             error.starts_with("cannot open ") && error.contains("gone/lock"),
             "{error}"
         );
-        remove_folder(&gone).expect("there is none");
+        remove_folder(&missing_folder).expect("there is none");
     }
 
     #[test]

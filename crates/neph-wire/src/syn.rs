@@ -242,14 +242,14 @@ mod tests {
     }
 
     fn both_ends(source: u16, target: u16) -> [SegmentEnds; 2] {
-        let with = |mut ends: SegmentEnds| {
+        let swapped = |mut ends: SegmentEnds| {
             ends.source.set_port(source);
             ends.target.set_port(target);
             ends
         };
         [
-            with(ends("10.0.0.1:0", "192.0.2.9:0")),
-            with(ends("[2001:db8::1]:0", "[2001:db8:ffff::9]:0")),
+            swapped(ends("10.0.0.1:0", "192.0.2.9:0")),
+            swapped(ends("[2001:db8::1]:0", "[2001:db8:ffff::9]:0")),
         ]
     }
 

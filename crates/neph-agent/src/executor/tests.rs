@@ -222,8 +222,8 @@ fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
     assert_eq!(ran.result().ending, Ending::Interrupted);
     assert!(!ran.fleet().is_empty());
 
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = nobody.local_addr().expect("bound");
+    let closed_socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = closed_socket.local_addr().expect("bound");
     let mut order = fleet_order(&format!("udp://{address}"));
     order.timeout = Span::from_millis(50);
     let ran = carry_out(&mut executor, &[order], &|_| false);
@@ -296,8 +296,8 @@ fn a_failed_trace_is_an_event_and_keeps_the_measurement() {
 #[test]
 fn fleets_run_concurrently_and_a_failure_does_not_affect_the_others() {
     let local_reflectors = [reflector(), reflector()];
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let silent = nobody.local_addr().expect("bound");
+    let closed_socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent = closed_socket.local_addr().expect("bound");
     let mut orders: Vec<ExperimentOrder> = [
         local_reflectors[0].address(),
         silent,

@@ -37,8 +37,8 @@ impl TestStore {
     /// 1,500 messages in two and a half minutes, that ended at second 1000.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let campaign = Campaign::begun("kept", at(800));
-        let mut experiment = Experiment::begun(campaign.id, ScenarioId(1), at(850));
+        let campaign = Campaign::new("kept", at(800));
+        let mut experiment = Experiment::new(campaign.id, ScenarioId(1), at(850));
         let mut store = open(&folder.path().display().to_string(), Access::Write).expect("free");
         store.add_campaign(&campaign, &[]).expect("added");
         let mut recorder = store.begin(&experiment).expect("begun");

@@ -160,25 +160,25 @@ fn a_key_without_a_value_equals_an_absent_key() {
 /// The Latency Tester accepts any certificate, its server's self-signed one too.
 #[test]
 fn tls_accepts_any_certificate_with_a_warning_unless_configured() {
-    let with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
+    let plan_with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
     let parameter = |plan: &Plan, name: &str| {
         let name = ParameterName::from_name(name).expect("a parameter");
         let values = plan.endpoints[0].axes.parameters.get(&name)?;
         Some(values.iter().map(Parameter::text).collect::<Vec<_>>())
     };
-    let any = with("");
+    let any = plan_with("");
     assert_eq!(parameter(&any, "insecure"), Some(vec!["true".to_owned()]));
     assert!(
         any.notes
             .iter()
             .any(|note| note.starts_with("WARNING: any certificate"))
     );
-    let own_authority = with("ca_file: ca.pem\n");
+    let own_authority = plan_with("ca_file: ca.pem\n");
     assert_eq!(
         parameter(&own_authority, "ca_file"),
         Some(vec!["ca.pem".to_owned()])
     );
-    let public = with("insecure: false\n");
+    let public = plan_with("insecure: false\n");
     for plan in [own_authority, public] {
         assert_eq!(parameter(&plan, "insecure"), None);
         assert!(!plan.notes.iter().any(|note| note.contains("WARNING")));

@@ -50,7 +50,7 @@ fn each_result_is_stored_once_despite_loss_duplicates_and_kills() {
 fn a_hostile_agent_cannot_alter_the_results_of_others() {
     let mut world = ControllerWorld::new(7);
     world.live(40);
-    world.lie();
+    world.send_forged_messages();
     world.settle();
     world.check();
     assert!(world.controller().rejected() >= 6);

@@ -5,7 +5,6 @@
 //! that takes time; local ones start when all of them record. Does not own the use of the captures.
 
 mod agents;
-mod begun;
 mod captured;
 mod course;
 mod folder;
@@ -17,6 +16,7 @@ mod remote;
 mod running;
 mod sampling;
 mod spelling;
+mod started_capture;
 mod starting;
 mod tail;
 mod threads;
@@ -30,7 +30,6 @@ use neph_text::counted::counted;
 
 use crate::ListenError;
 pub use agents::{AgentCapture, Agents, AgentsCourse};
-pub use begun::kernel;
 use folder::Folder;
 pub use judging::{AlarmListener, JudgingSpec, LiveEvaluation};
 pub use options::RecordingOptions;
@@ -39,6 +38,7 @@ use running::Ending;
 pub use sampling::Sampling;
 use spelling::Spot;
 pub use spelling::{Namespaces, Point};
+pub use started_capture::kernel;
 
 /// The recording of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -89,7 +89,7 @@ pub(super) fn relay_moved(
             return Ok(());
         }
         if file.bytes() > 0 {
-            tally.begun();
+            tally.mark_begun();
         }
         let before = bytes.len();
         bytes.resize(before + AT_ONCE, 0);
@@ -120,8 +120,8 @@ mod tests {
 
     impl Read for Dribble<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let most = into.len().min(7);
-            self.0.read(&mut into[..most])
+            let max_len = into.len().min(7);
+            self.0.read(&mut into[..max_len])
         }
     }
 

@@ -175,7 +175,7 @@ impl RemoteReport {
     }
 
     /// Why it ended by itself.
-    pub(super) fn why(&self, destination: &str) -> String {
+    pub(super) fn failure_reason(&self, destination: &str) -> String {
         let code = self.status.and_then(|status| status.code());
         if code == Some(NOT_FOUND) {
             return format!(
@@ -262,11 +262,11 @@ mod tests {
     fn the_reason_of_a_failed_ssh_is_its_last_line() {
         let lines = ["neph-kernel 5", "", "root@db1: Permission denied.", ""];
         assert_eq!(
-            remote_report(&lines).why("root@db1"),
+            remote_report(&lines).failure_reason("root@db1"),
             "ssh root@db1 ended: root@db1: Permission denied."
         );
         assert_eq!(
-            remote_report(&["neph-kernel 5"]).why("db1"),
+            remote_report(&["neph-kernel 5"]).failure_reason("db1"),
             "ssh db1 was killed"
         );
     }

@@ -61,7 +61,7 @@ impl Point {
             _ if is_live(text) => (None, text),
             _ => return Ok(None),
         };
-        let wrong = |why: String| ListenError::wrong(format!("{text}: {why}"));
+        let wrong = |reason: String| ListenError::wrong(format!("{text}: {reason}"));
         let (spot, usual) = spot(spot_text, namespaces).map_err(wrong)?;
         let name = name.unwrap_or(&usual);
         let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
@@ -164,7 +164,7 @@ fn at_agent(text: &str) -> Result<(Spot, String), String> {
     let Some((agent, interface)) = text.split_once('/') else {
         return Err(format!("the interface is missing; write {FORM}"));
     };
-    let agent: AgentName = agent.parse().map_err(|why| format!("{why}"))?;
+    let agent: AgentName = agent.parse().map_err(|error| format!("{error}"))?;
     let interface = self::interface(interface, FORM)?;
     if interface.site.is_some() {
         return Err(format!(

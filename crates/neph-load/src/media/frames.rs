@@ -70,8 +70,8 @@ pub(super) struct Piece {
 /// A frame of which a packet arrived.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    least: i64,
-    most: i64,
+    min_number: i64,
+    max_number: i64,
     count: i64,
     has_first: bool,
     has_last: bool,
@@ -101,7 +101,7 @@ pub(super) struct Frames {
 #[derive(Clone, Copy, Debug)]
 struct JudgedFrame {
     ticks: i64,
-    most: i64,
+    max_number: i64,
 }
 
 impl Frames {
@@ -141,16 +141,16 @@ impl Frames {
             return is_late;
         }
         let frame = self.open.entry(piece.ticks).or_insert_with(|| Frame {
-            least: piece.number,
-            most: piece.number,
+            min_number: piece.number,
+            max_number: piece.number,
             count: 0,
             has_first: false,
             has_last: false,
             is_bare: piece.is_first.is_none(),
             last_at: piece.at,
         });
-        frame.least = frame.least.min(piece.number);
-        frame.most = frame.most.max(piece.number);
+        frame.min_number = frame.min_number.min(piece.number);
+        frame.max_number = frame.max_number.max(piece.number);
         frame.count += 1;
         frame.has_first |= piece.is_first == Some(true);
         frame.has_last |= piece.is_last;
@@ -180,10 +180,10 @@ impl Frames {
         };
         let before = self.judged_frame.replace(JudgedFrame {
             ticks,
-            most: frame.most,
+            max_number: frame.max_number,
         });
         if let Some(before) = before {
-            if self.interval.is_none() && before.most + 1 == frame.least {
+            if self.interval.is_none() && before.max_number + 1 == frame.min_number {
                 // No packet is missing between the two, so the frames are adjacent.
                 self.interval = Some(ticks - before.ticks);
             }
@@ -191,9 +191,10 @@ impl Frames {
         }
         // Without information in the payload, a frame begins after the last packet of the previous
         // one.
-        let follows = before.is_none_or(|before| before.most + 1 == frame.least);
+        let follows = before.is_none_or(|before| before.max_number + 1 == frame.min_number);
         let has_first = frame.has_first || (frame.is_bare && follows);
-        let is_whole = has_first && frame.has_last && frame.count == frame.most - frame.least + 1;
+        let is_whole =
+            has_first && frame.has_last && frame.count == frame.max_number - frame.min_number + 1;
         let Some(due) = self.due(ticks) else { return };
         if !is_whole {
             self.counts.incomplete += 1;

@@ -216,10 +216,11 @@ mod tests {
                     state % 20
                 })
                 .collect();
-            let (mut received, mut highest, mut late, mut twice) = (BTreeSet::new(), None, 0, 0);
+            let (mut received, mut highest, mut late, mut duplicates) =
+                (BTreeSet::new(), None, 0, 0);
             for number in &numbers {
                 if !received.insert(*number) {
-                    twice += 1;
+                    duplicates += 1;
                 } else if highest.is_some_and(|highest| *number < highest) {
                     late += 1;
                 }
@@ -227,7 +228,7 @@ mod tests {
             }
             let counted = count(&numbers);
             assert_eq!(counted.datagrams, received.len() as u64);
-            assert_eq!((counted.reordered, counted.duplicates), (late, twice));
+            assert_eq!((counted.reordered, counted.duplicates), (late, duplicates));
             let expected = highest.map_or(0, |highest| highest + 1);
             assert_eq!(
                 counted.lost(),

@@ -198,14 +198,14 @@ fn a_busy_server_refuses_with_the_remaining_time_and_a_stop_keeps_results() {
 fn malformed_requests_do_not_harm_the_throughput_server() {
     use std::io::Write;
     with_server(&spec(Span::ZERO), |server| {
-        for nonsense in [
+        for malformed in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             b"{\"message\":\"start\"}\n",
             b"{nonsense and more of it\n",
             b"NTPs\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
         ] {
             let mut stream = TcpStream::connect(server.address()).expect("it listens");
-            stream.write_all(nonsense).expect("it is sent");
+            stream.write_all(malformed).expect("it is sent");
         }
         let measured = measure(
             request_of(
@@ -263,7 +263,7 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 #[test]
 fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
     const TENTH: i64 = 100_000_000;
-    for (protocol, rate_bit_s, most, limit) in [
+    for (protocol, rate_bit_s, max_rate_bit_s, limit) in [
         (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),
         // Datagrams arrive faster than the budget: nothing can slow their sender down.
         (
@@ -289,7 +289,7 @@ fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
         let (measured, _) = measured(&test_request, &server);
         let goodput = measured.results()[0].totals.goodput.0;
         assert!(
-            (15_000_000..=most).contains(&goodput),
+            (15_000_000..=max_rate_bit_s).contains(&goodput),
             "{protocol:?}: {goodput}"
         );
         assert_eq!(measured.results()[0].limit.kind, limit);

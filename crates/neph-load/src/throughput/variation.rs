@@ -77,7 +77,7 @@ impl Samples {
 #[derive(Debug)]
 pub(crate) struct Delays {
     jitter: Jitter,
-    least: i64,
+    min_delay_ns: i64,
     /// Transit time of the datagram with the highest number.
     last: Option<i64>,
     interval: Samples,
@@ -88,7 +88,7 @@ impl Default for Delays {
     fn default() -> Self {
         Self {
             jitter: Jitter::default(),
-            least: i64::MAX,
+            min_delay_ns: i64::MAX,
             last: None,
             interval: Samples::new(MAX_INTERVAL_SAMPLES),
             stream: Samples::new(MAX_STREAM_SAMPLES),
@@ -104,7 +104,7 @@ impl Delays {
             return;
         }
         self.jitter.arrive(transit_ns);
-        self.least = self.least.min(transit_ns);
+        self.min_delay_ns = self.min_delay_ns.min(transit_ns);
         let neighbour = match arrival {
             Arrival::Next => self.last,
             _ => None,
@@ -130,12 +130,12 @@ impl Delays {
     /// stream so far.
     pub(crate) fn take_interval(&mut self) -> Variation {
         let samples = std::mem::replace(&mut self.interval, Samples::new(MAX_INTERVAL_SAMPLES));
-        samples.variation(self.least)
+        samples.variation(self.min_delay_ns)
     }
 
     /// Delay variation of the whole stream.
     pub(crate) fn total(&self) -> Variation {
-        self.stream.variation(self.least)
+        self.stream.variation(self.min_delay_ns)
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Subject {
 /// An order for a new experiment of a scenario, of this host, with nothing besides.
 pub fn order_of(scenario: Scenario, timeout: Span) -> ExperimentOrder {
     ExperimentOrder {
-        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
+        experiment: Experiment::new(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
         scenario,
         site: None,
         reflector: false,

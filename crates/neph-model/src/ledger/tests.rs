@@ -153,29 +153,29 @@ fn the_sum_is_exact_for_every_combination_of_absent_timestamps() {
 #[test]
 fn no_stage_is_negative_for_any_timestamps() {
     let mut state = 7_u64;
-    let mut random = |most: u64| {
+    let mut random = |max: u64| {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        i64::try_from((state >> 33) % most).expect("small")
+        i64::try_from((state >> 33) % max).expect("small")
     };
     for _ in 0..100_000 {
         let mut marks = Marks::intended_at(Instant::from_nanos(random(20)));
         let mut any = |ahead: i64| (random(4) > 0).then(|| random(100) + ahead);
-        let mut ours = || any(0).map(Instant::from_nanos);
-        marks.dialled = ours();
-        marks.connected = ours();
-        marks.opened = ours();
-        marks.app_send = ours();
-        marks.queued = ours();
-        marks.nic_tx = ours();
-        marks.nic_rx = ours();
-        marks.app_recv = ours();
-        let mut theirs = || any(1_000).map(Instant::from_nanos);
-        marks.peer.rx = theirs();
-        marks.peer.app_rx = theirs();
-        marks.peer.app_tx = theirs();
-        marks.peer.nic_tx = theirs();
+        let mut client_time = || any(0).map(Instant::from_nanos);
+        marks.dialled = client_time();
+        marks.connected = client_time();
+        marks.opened = client_time();
+        marks.app_send = client_time();
+        marks.queued = client_time();
+        marks.nic_tx = client_time();
+        marks.nic_rx = client_time();
+        marks.app_recv = client_time();
+        let mut peer_time = || any(1_000).map(Instant::from_nanos);
+        marks.peer.rx = peer_time();
+        marks.peer.app_rx = peer_time();
+        marks.peer.app_tx = peer_time();
+        marks.peer.nic_tx = peer_time();
         let Some(ledger) = Ledger::of(&marks) else {
             continue;
         };

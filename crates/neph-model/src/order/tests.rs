@@ -146,7 +146,7 @@ fn experiments() -> impl Strategy<Value = Order> {
             let (last_address, timeout, companion, pings, trace) = more;
             let start = Wall::from_unix_nanos(timeout.nanos());
             Order::Experiments(vec![ExperimentOrder {
-                experiment: Experiment::begun(CampaignId::new(), scenario.id, start),
+                experiment: Experiment::new(CampaignId::new(), scenario.id, start),
                 scenario,
                 site,
                 reflector,

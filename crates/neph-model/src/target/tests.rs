@@ -127,7 +127,7 @@ proptest::proptest! {
         let target = Target::parse(&text).expect(&text);
         let shown = target.to_string();
         proptest::prop_assert_eq!(Target::parse(&shown).expect(&shown), target.clone());
-        let anew = Target::icmp(target.host()).expect("its host is one");
-        proptest::prop_assert_eq!(anew.host(), target.host());
+        let rebuilt = Target::icmp(target.host()).expect("its host is one");
+        proptest::prop_assert_eq!(rebuilt.host(), target.host());
     }
 }

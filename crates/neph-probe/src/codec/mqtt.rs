@@ -68,11 +68,11 @@ impl Codec for Mqtt {
             }
             (Packet::ConnAck(code), false) => {
                 let answer = Answer::Mqtt(MqttRefusal(code));
-                let why = format!(
+                let reason = format!(
                     "the broker refused the connection: {}",
                     answer.description()
                 );
-                Arrival::Refused(ConnectionEnd::new(why, Some(answer)))
+                Arrival::Refused(ConnectionEnd::new(reason, Some(answer)))
             }
             (Packet::PingResp, true) => Arrival::Reply(Replied::plain(None, None)),
             (Packet::ConnAck(_), true) => return Err("the peer sent a second CONNACK".to_owned()),
@@ -129,7 +129,7 @@ mod tests {
             panic!("{step:?}");
         };
         assert_eq!(
-            end.why,
+            end.reason,
             "the broker refused the connection: MQTT CONNACK code 5 (not authorized)"
         );
         assert_eq!(end.answer.map(neph_model::Answer::code), Some(6005));

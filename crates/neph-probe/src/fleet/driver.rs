@@ -118,8 +118,9 @@ impl Driver {
             self.session.opened_first(slot, port);
             sources.push(port);
         }
-        let how = self.transport.sharing();
-        self.reports.report(FleetReport::Opened { sources, how });
+        let sharing = self.transport.sharing();
+        self.reports
+            .report(FleetReport::Opened { sources, sharing });
         Ok(())
     }
 

@@ -130,7 +130,7 @@ impl Established {
 }
 
 /// Remembers why the connection at this place broke, if a flow uses it.
-fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: usize, why: Over) {
+fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: usize, over: Over) {
     let Some(port) = links.get(index).map(Link::port) else {
         return;
     };
@@ -138,7 +138,7 @@ fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: 
     if let Some(connection) =
         places.find(|slot_connection| (slot_connection.link, slot_connection.port) == (index, port))
     {
-        connection.broke = Some(why);
+        connection.broke = Some(over);
     }
 }
 
@@ -169,7 +169,7 @@ fn go_on(
 
 /// The endpoint must be a neph reflector: no other server answers its messages.
 fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError> {
-    let cannot = |why: String| ProbeError::Fleet(why);
+    let cannot = |reason: String| ProbeError::Fleet(reason);
     let target = Target::tcp(&address.ip().to_string(), address.port())
         .map_err(|error| cannot(error.to_string()))?;
     let options = DiscoveryOptions {
@@ -180,11 +180,11 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     };
     let discovery = discover(&target, address, &options)?;
     if !discovery.reflector {
-        let why = discovery.silence.unwrap_or_default();
-        let why = if why.is_empty() {
-            why
+        let silence_reason = discovery.silence.unwrap_or_default();
+        let silence_reason = if silence_reason.is_empty() {
+            silence_reason
         } else {
-            format!(" ({why})")
+            format!(" ({silence_reason})")
         };
         let which = if address.port() == REFLECT_PORT {
             String::new()
@@ -198,7 +198,7 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
             String::new()
         };
         return Err(cannot(format!(
-            "established connections need a neph reflector, and none answers at {target}{why}; \
+            "established connections need a neph reflector, and none answers at {target}{silence_reason}; \
              start one with 'neph reflect{how}'{which}, or use syn://"
         )));
     }
@@ -252,8 +252,8 @@ impl Transport for Established {
         let Err(fault) = link.ask(request.seq, now()) else {
             return Ok(());
         };
-        if let Fault::Over(why) = fault {
-            remember(&mut self.slots, &self.links, index, why);
+        if let Fault::Over(over) = fault {
+            remember(&mut self.slots, &self.links, index, over);
             drop_link(&mut self.links, index, &mut self.at_once);
         }
         Err(Over::from(fault).into())
@@ -267,8 +267,8 @@ impl Transport for Established {
                 return;
             };
             let was_dialling = link.is_dialling();
-            if let Err(why) = go_on(link, happening, clock, buffer, events) {
-                remember(slots, links, index, why);
+            if let Err(over) = go_on(link, happening, clock, buffer, events) {
+                remember(slots, links, index, over);
                 drop_link(links, index, events);
             } else if was_dialling && !link.is_dialling() {
                 links.only_read(index);

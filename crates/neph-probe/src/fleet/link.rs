@@ -284,11 +284,11 @@ mod tests {
     #[test]
     fn a_silent_connection_is_closed_and_its_pending_requests_fail() {
         let (_silent, mut link) = dialled(0);
-        let begun = now();
-        assert_eq!(link.ask(0, begun), Ok(()));
-        assert_eq!(link.ask(1, begun + Span::from_secs(1)), Ok(()));
+        let started = now();
+        assert_eq!(link.ask(0, started), Ok(()));
+        assert_eq!(link.ask(1, started + Span::from_secs(1)), Ok(()));
         assert_eq!(
-            link.ask(2, begun + Span::from_secs(6)),
+            link.ask(2, started + Span::from_secs(6)),
             Err(Over::Unanswered.into())
         );
         let unsent: Vec<u32> = link.unsent().map(|known| known.seq).collect();

@@ -53,9 +53,9 @@ impl Ports {
         let order = if let Some(first) = first {
             (first.max(1)..=u16::MAX).collect()
         } else {
-            let ours = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
-            let above = ours(DEFAULT_FIRST_PORT, u16::MAX);
-            let below = ours(MIN_PORT, DEFAULT_FIRST_PORT - 1);
+            let available = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
+            let above = available(DEFAULT_FIRST_PORT, u16::MAX);
+            let below = available(MIN_PORT, DEFAULT_FIRST_PORT - 1);
             above
                 .chain(below)
                 .chain((MIN_PORT..=u16::MAX).filter(|port| kernels.contains(port)))

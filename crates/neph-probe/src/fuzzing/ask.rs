@@ -80,7 +80,7 @@ fn agreement(request: &[u8]) -> Vec<u8> {
 fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>) -> bool {
     let mut idle = 0;
     loop {
-        let had = inbox.len();
+        let old_len = inbox.len();
         let (taken, arrival) = match codec.step(inbox) {
             Ok(Step::More) => return true,
             Ok(Step::Took(taken, arrival)) => (taken, arrival),
@@ -89,7 +89,7 @@ fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>
                 return false;
             }
         };
-        assert!(taken <= had, "{taken} of {had}");
+        assert!(taken <= old_len, "{taken} of {old_len}");
         inbox.drain(..taken);
         idle = if taken == 0 { idle + 1 } else { 0 };
         assert!(idle < 3, "goes on without taking anything");

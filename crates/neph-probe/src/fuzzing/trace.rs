@@ -31,7 +31,7 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     };
     let flows = FlowSet::Enough {
         needed: vec![u32::from(needed % 4) + 1, u32::from(needed / 4 % 16) + 1],
-        most: u32::from(needed / 64) * 8 + 8,
+        max_flows: u32::from(needed / 64) * 8 + 8,
         first: 1,
     };
     let destination = (Ipv4Addr::new(198, 51, 100, 1), 33_434).into();

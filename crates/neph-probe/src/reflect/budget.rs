@@ -26,7 +26,7 @@ pub(crate) struct Budgets {
 #[derive(Debug)]
 struct Peers {
     /// Remembered budgets, at most. Beyond that, one without a connection is forgotten for each new one.
-    most: usize,
+    max_peers: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
     /// The part of the memory for messages of each /56 with a budget.
     rooms: HashMap<IpAddr, Arc<Room>>,
@@ -56,7 +56,7 @@ impl Budgets {
         Self {
             caps,
             peers: Mutex::new(Peers {
-                most: caps.peers(),
+                max_peers: caps.peers(),
                 budgets: HashMap::new(),
                 rooms: HashMap::new(),
                 order: VecDeque::new(),
@@ -72,7 +72,7 @@ impl Budgets {
             return Some(Arc::clone(budget));
         }
         peers.forget(now);
-        if peers.budgets.len() >= peers.most {
+        if peers.budgets.len() >= peers.max_peers {
             return None;
         }
         let of_peer = || Arc::new(self.caps.room_of_peer());
@@ -93,7 +93,7 @@ impl Peers {
         }
         // A peer that is forgotten too early gets a full bucket again.
         let mut remaining = self.order.len();
-        while self.budgets.len() >= self.most && remaining > 0 {
+        while self.budgets.len() >= self.max_peers && remaining > 0 {
             self.forget_oldest(|_| true);
             remaining -= 1;
         }
@@ -321,8 +321,8 @@ mod tests {
         let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
         let max_peers = ReflectorCaps::default().peers();
-        let twice = u32::try_from(2 * max_peers).expect("not that many");
-        for peer in 1..twice {
+        let address_count = u32::try_from(2 * max_peers).expect("not that many");
+        for peer in 1..address_count {
             let budget = budgets.of(ip(peer), at(0)).expect("room");
             assert!(budget.spend(1, at(0)));
         }

@@ -119,8 +119,8 @@ impl MemoryGuard {
             RoomLimit::Full => room.size,
             RoomLimit::Half => room.size / 2,
         };
-        let (had, wanted) = (charged(self.bytes), charged(bytes));
-        if let Some(more) = wanted.checked_sub(had).filter(|more| *more > 0) {
+        let (old_charge, new_charge) = (charged(self.bytes), charged(bytes));
+        if let Some(more) = new_charge.checked_sub(old_charge).filter(|more| *more > 0) {
             if !self.peer.take(more, limit(&self.peer)) {
                 return false;
             }
@@ -128,9 +128,9 @@ impl MemoryGuard {
                 self.peer.give_back(more);
                 return false;
             }
-        } else if had > wanted {
-            self.peer.give_back(had - wanted);
-            self.total_room.give_back(had - wanted);
+        } else if old_charge > new_charge {
+            self.peer.give_back(old_charge - new_charge);
+            self.total_room.give_back(old_charge - new_charge);
         }
         self.bytes = bytes;
         true

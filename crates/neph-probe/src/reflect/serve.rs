@@ -107,10 +107,10 @@ fn buffer(size: usize) -> Result<Vec<u8>, Ending> {
 
 impl Server<'_> {
     fn run(&mut self) -> Result<(), Ending> {
-        let gone = |_| Ending::Gone;
-        self.stream.set_nodelay(true).map_err(gone)?;
-        self.stream.set_nonblocking(true).map_err(gone)?;
-        stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
+        let peer_gone = |_| Ending::Gone;
+        self.stream.set_nodelay(true).map_err(peer_gone)?;
+        self.stream.set_nonblocking(true).map_err(peer_gone)?;
+        stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(peer_gone)?;
         let mut buffer = buffer(BUFFER_BYTES)?;
         let mut incoming = now();
         while !self.shared.stop.is_set() {
@@ -234,7 +234,7 @@ impl Server<'_> {
                     }
                     let window = self.shared.caps.idle.min(WINDOW);
                     let progress =
-                        progress.get_or_insert_with(|| Progress::begun(window, written, now()));
+                        progress.get_or_insert_with(|| Progress::new(window, written, now()));
                     if progress.is_too_slow(written, now()) {
                         return Err(Ending::Refused(Counted::SlowReaders));
                     }

@@ -65,7 +65,7 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
 #[test]
 fn a_silent_first_address_delays_the_next_by_250_ms() {
     let addresses = parsed(&["192.0.2.1:9", "127.0.0.1:9"]);
-    let begun = Stopwatch::start();
+    let stopwatch = Stopwatch::start();
     let (release, waiting) = mpsc::channel::<()>();
     let waiting = Arc::new(std::sync::Mutex::new(waiting));
     let resolved = race(&addresses, &Resolving::here(None), move |at| {
@@ -77,7 +77,7 @@ fn a_silent_first_address_delays_the_next_by_250_ms() {
         Ok(())
     });
     assert_eq!(resolved.address, addresses[1]);
-    assert!(begun.elapsed() >= Duration::from_millis(250));
+    assert!(stopwatch.elapsed() >= Duration::from_millis(250));
     drop(release);
 }
 
@@ -106,7 +106,7 @@ fn a_name_whose_addresses_are_all_forbidden_is_not_measured() {
         allow,
         ..AllowedTargets::default()
     };
-    let how = Resolving {
+    let resolving = Resolving {
         permit: Permit::new(targets, Budgets::default(), 0),
         ..Resolving::here(None)
     };
@@ -117,12 +117,12 @@ fn a_name_whose_addresses_are_all_forbidden_is_not_measured() {
         "icmp://localhost",
     ] {
         let target = Target::parse(name).expect("a target");
-        let refused = target.find(&how).expect_err(name);
-        let TargetError::Forbidden { why, .. } = &refused else {
+        let refused = target.find(&resolving).expect_err(name);
+        let TargetError::Forbidden { reason, .. } = &refused else {
             panic!("{name}: {refused}")
         };
-        assert!(why.to_string().contains("in no network"), "{why}");
+        assert!(reason.to_string().contains("in no network"), "{reason}");
     }
     let allowed = Target::parse("icmp://10.0.0.1").expect("a target");
-    assert!(allowed.find(&how).is_ok());
+    assert!(allowed.find(&resolving).is_ok());
 }

@@ -198,9 +198,9 @@ impl World {
         true
     }
 
-    fn later(&mut self, when: i64, link: u32, event: Event) {
+    fn schedule_event(&mut self, time: i64, link: u32, event: Event) {
         self.tie += 1;
-        self.events.insert((when, self.tie), (link, event));
+        self.events.insert((time, self.tie), (link, event));
     }
 
     fn happen(&mut self, number: u32, event: Event) {
@@ -217,11 +217,11 @@ impl World {
                 None => self.answer(number, &packet),
             },
             Event::ToUs(packet) => self.receive(number, &packet),
-            Event::Stamped(point, id, when) => {
+            Event::Stamped(point, id, time) => {
                 let stamped = Stamped {
                     point,
                     id,
-                    at: at(when),
+                    at: at(time),
                     tcp: None,
                 };
                 self.session.stamped(number, &stamped);
@@ -287,7 +287,7 @@ impl World {
         self.links.insert(number, link);
         self.outcomes.truth.insert(number, Vec::new());
         let stands = self.now + self.net.forward_delay + self.net.back;
-        self.later(stands, number, Event::Connected);
+        self.schedule_event(stands, number, Event::Connected);
     }
 
     /// Writes the session's bytes, as a socket takes them.
@@ -330,14 +330,14 @@ impl World {
             });
             link.requested - 1
         });
-        self.later(
+        self.schedule_event(
             nic_tx,
             number,
             Event::Stamped(SendPoint::Queued, id, queued),
         );
-        self.later(nic_tx, number, Event::Stamped(SendPoint::NicTx, id, nic_tx));
-        self.later(acked, number, Event::Stamped(SendPoint::Acked, id, acked));
-        self.later(
+        self.schedule_event(nic_tx, number, Event::Stamped(SendPoint::NicTx, id, nic_tx));
+        self.schedule_event(acked, number, Event::Stamped(SendPoint::Acked, id, acked));
+        self.schedule_event(
             arrives,
             number,
             Event::ToPeer(Packet {
@@ -347,11 +347,11 @@ impl World {
             }),
         );
         if reset {
-            let when = nic_tx
+            let time = nic_tx
                 + self
                     .random
                     .up_to(2 * (self.net.forward_delay + self.net.back));
-            self.later(when, number, Event::Reset);
+            self.schedule_event(time, number, Event::Reset);
         }
     }
 

@@ -225,13 +225,13 @@ impl Connection {
         if self.outbox.written() < self.paid {
             return Ok(());
         }
-        let mut owed = Vec::new();
-        codec.pay(&mut owed);
-        if owed.is_empty() {
+        let mut unsent = Vec::new();
+        codec.pay(&mut unsent);
+        if unsent.is_empty() {
             return Ok(());
         }
         let channel = &mut self.channel;
-        let sealed = self.outbox.put(|out| channel.seal(&owed, out));
+        let sealed = self.outbox.put(|out| channel.seal(&unsent, out));
         self.paid = self.outbox.end();
         sealed
     }
@@ -251,7 +251,7 @@ impl Connection {
     /// The peer sends no more: completes, or cuts off, the reply in progress.
     fn over(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
-        let begun = !self.inbox.is_empty();
+        let has_partial_reply = !self.inbox.is_empty();
         let connection_end = match (under, end) {
             (Some(PartialReply::Whole(replied)), _) => {
                 report(Happening::Reply {
@@ -268,7 +268,7 @@ impl Connection {
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),
-            _ if begun => ConnectionEnd::new(
+            _ if has_partial_reply => ConnectionEnd::new(
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),

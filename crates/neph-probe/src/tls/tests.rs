@@ -40,14 +40,14 @@ fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
 }
 
 /// Both sides of a handshake, in memory.
-fn shake(identity: &ReflectorIdentity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
+fn handshake(identity: &ReflectorIdentity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
     let version = None;
     let ours = client_config(version, trust).expect("a client's settings");
     let theirs = server_config(identity, version).expect("a server's settings");
-    shake_with(&ours, &theirs.config)
+    handshake_with(&ours, &theirs.config)
 }
 
-fn shake_with(
+fn handshake_with(
     ours: &Arc<ClientConfig>,
     theirs: &Arc<ServerConfig>,
 ) -> Result<[Channel; 2], ChannelError> {
@@ -67,7 +67,7 @@ fn shake_with(
 fn a_read_that_spans_tls_records_has_no_message_timestamp() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
     let [mut ours, mut theirs] =
-        shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
+        handshake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
         ours.seal(plain, &mut out).expect("it is open");
@@ -81,13 +81,13 @@ fn a_read_that_spans_tls_records_has_no_message_timestamp() {
     };
     assert!(ends_whole(&sealed(b"one")));
     let [two, three] = [sealed(b"two"), sealed(b"three")];
-    let (begun, rest) = three.split_at(4);
-    assert!(!ends_whole(&[&two, begun].concat()));
+    let (record_start, record_end) = three.split_at(4);
+    assert!(!ends_whole(&[&two, record_start].concat()));
     assert!(
-        !ends_whole(&rest[..rest.len() - 1]),
+        !ends_whole(&record_end[..record_end.len() - 1]),
         "its seal is not whole"
     );
-    assert!(ends_whole(&rest[rest.len() - 1..]));
+    assert!(ends_whole(&record_end[record_end.len() - 1..]));
     assert!(ends_whole(
         &[sealed(b"four"), sealed(&vec![5; 40_000])].concat()
     ));
@@ -99,10 +99,10 @@ fn a_certificate_is_trusted_only_through_its_ca() {
     let folder = Folder::new("believed");
     let (identity, its_own) = certificate(&folder, "its-own");
     let (_, another) = certificate(&folder, "another");
-    shake(&identity, &its_own).expect("its own authority vouches for it");
-    shake(&identity, &Trust::AnyCertificate).expect("anything goes");
+    handshake(&identity, &its_own).expect("its own authority vouches for it");
+    handshake(&identity, &Trust::AnyCertificate).expect("anything goes");
     for trust in [Trust::Public, another] {
-        let message = shake(&identity, &trust)
+        let message = handshake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
         assert!(message.contains("certificate is not trusted"), "{message}");
@@ -145,7 +145,7 @@ fn each_certificate_error_has_its_own_message_and_remedy() {
     let day = |year| rcgen::date_time_ymd(year, 1, 1);
     let local = ["localhost"];
     let refused = |(identity, trust): (ReflectorIdentity, Trust)| {
-        let refused = shake(&identity, &trust);
+        let refused = handshake(&identity, &trust);
         refused.expect_err("it is not believed").to_string()
     };
     let message = refused(made(&folder, &local, |params| {
@@ -191,10 +191,10 @@ fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     };
     let (identity, given) = made(&folder, &["localhost"], authority);
-    shake(&identity, &given).expect("it is given itself");
+    handshake(&identity, &given).expect("it is given itself");
     let other = Folder::new("other-authority");
     let (_, another) = made(&other, &["localhost"], authority);
-    let message = shake(&identity, &another)
+    let message = handshake(&identity, &another)
         .expect_err("another is given")
         .to_string();
     assert!(
@@ -202,7 +202,7 @@ fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
         "{message}"
     );
     let (identity, given) = made(&folder, &["other.example"], authority);
-    let message = shake(&identity, &given)
+    let message = handshake(&identity, &given)
         .expect_err("its name is checked")
         .to_string();
     assert!(message.contains("not for localhost"), "{message}");
@@ -211,7 +211,7 @@ fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     });
-    let message = shake(&identity, &given)
+    let message = handshake(&identity, &given)
         .expect_err("its validity is checked")
         .to_string();
     assert!(message.contains("it expired on"), "{message}");
@@ -229,13 +229,14 @@ fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     });
-    shake(&identity, &its_own).expect_err("it has expired");
+    handshake(&identity, &its_own).expect_err("it has expired");
     let own_fingerprint = fingerprint(&identity);
     let another = fingerprint(&certificate(&folder, "another").0);
-    shake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
-    shake(&identity, &Trust::Pinned(vec![another, own_fingerprint])).expect("one of the pinned");
+    handshake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
+    handshake(&identity, &Trust::Pinned(vec![another, own_fingerprint]))
+        .expect("one of the pinned");
     for pinned in [vec![], vec![another]] {
-        let refused = shake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
+        let refused = handshake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
         assert!(matches!(refused, ChannelError::Untrusted(_)));
         let text = refused.to_string();
         assert!(
@@ -244,7 +245,7 @@ fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
         );
         assert!(!text.contains("--insecure"), "{text}");
     }
-    let refused = shake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");
+    let refused = handshake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");
     let expected = format!("pinned is {another}");
     assert!(refused.to_string().contains(&expected), "{refused}");
 }
@@ -262,18 +263,18 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
     let other = rcgen::KeyPair::generate().expect("a key");
     let other = PrivateKeyDer::try_from(other.serialize_der()).expect("PKCS #8");
     let other = ring::sign::any_supported_type(&other).expect("ring signs with it");
-    let thief = rustls::sign::CertifiedKey::new(chain, other);
+    let wrong_key = rustls::sign::CertifiedKey::new(chain, other);
     for version in [Some(TlsVersion::V12), Some(TlsVersion::V13)] {
         let theirs = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_protocol_versions(versions(version))
             .expect("versions")
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
-                thief.clone(),
+                wrong_key.clone(),
             )));
         let pinned = Trust::Pinned(vec![fingerprint(&identity)]);
         let ours = client_config(version, &pinned).expect("a client's settings");
-        let refused = shake_with(&ours, &Arc::new(theirs)).expect_err("its key is another");
+        let refused = handshake_with(&ours, &Arc::new(theirs)).expect_err("its key is another");
         assert!(refused.to_string().contains("signature"), "{refused}");
     }
 }

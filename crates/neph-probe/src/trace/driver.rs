@@ -126,11 +126,11 @@ pub fn trace_flow(
         ..TraceSpec::new(destination, kind, FlowSet::These(vec![source_port]))
     };
     let (site, stop) = (site.cloned(), Stop::new());
-    let ours = stop.clone();
+    let thread_stop = stop.clone();
     let work = move || {
         let Traced {
             trace, answered, ..
-        } = trace(&spec, site.as_ref(), &ours)?;
+        } = trace(&spec, site.as_ref(), &thread_stop)?;
         let unasked = || FlowRoute {
             source_port,
             hops: Vec::new(),

@@ -138,11 +138,11 @@ impl FlowState {
     }
 
     fn notice_loop(&mut self, router: IpAddr) {
-        let met = (1..=self.limit()).filter(|ttl| {
+        let hops_of_router = (1..=self.limit()).filter(|ttl| {
             let address = self.spot(*ttl).and_then(|spot| spot.address);
             address == Some(router)
         });
-        if let Some(third) = met.skip(self.manner.rounds - 1).min()
+        if let Some(third) = hops_of_router.skip(self.manner.rounds - 1).min()
             && self.end.is_none_or(|end| third < end)
         {
             self.end = Some(third);

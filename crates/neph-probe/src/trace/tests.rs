@@ -15,10 +15,10 @@ use net::{Net, Run, Stage, addr, hash, run, spec};
 /// For 99 %: 8, 15, 21, 28, 36 ... (neph-stats derives them).
 const NEEDED: [u32; 8] = [8, 15, 21, 28, 36, 43, 51, 58];
 
-fn enough(most: u32) -> FlowSet {
+fn enough(max_flows: u32) -> FlowSet {
     FlowSet::Enough {
         needed: NEEDED.to_vec(),
-        most,
+        max_flows,
         first: 1000,
     }
 }
@@ -95,12 +95,12 @@ fn multipath_detection_stops_at_the_theoretical_flow_count() {
     assert_eq!((result.routes.len(), result.enough), (8, Some(true)));
     let mut diamond = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
-    let met: BTreeSet<_> = result
+    let routers: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), result.enough), (4, Some(true)));
+    assert_eq!((routers.len(), result.enough), (4, Some(true)));
     // 28 rule out a fifth next hop; behind each of the four, 8 rule out a second one.
     assert!(
         (28..=80).contains(&result.routes.len()),
@@ -128,12 +128,12 @@ fn nested_diamonds_are_found() {
         hop(30),
     ]);
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
-    let met: BTreeSet<_> = result
+    let routers: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), result.enough), (4, Some(true)));
+    assert_eq!((routers.len(), result.enough), (4, Some(true)));
     let through = result
         .routes
         .iter()
@@ -154,12 +154,12 @@ fn at_most_1_percent_of_diamonds_is_missed() {
         let mut quick = spec(enough(500));
         quick.queries = 1;
         let result = run(&quick, ProbeMatching::ByNumber, &mut net);
-        let met: BTreeSet<_> = result
+        let routers: BTreeSet<_> = result
             .routes
             .iter()
             .map(|route| route.hops[0].address)
             .collect();
-        missed += usize::from(met.len() < 2);
+        missed += usize::from(routers.len() < 2);
     }
     // The expectation is 1000 / 128 = 7.8; 20 are exceeded in fewer than 1 of 10,000 such tests.
     assert!((1..=20).contains(&missed), "{missed}");
@@ -358,8 +358,8 @@ fn a_destination_that_rarely_answers_has_one_hop_distance() {
 
 #[test]
 fn linux_routers_are_traced_despite_their_icmp_rate_limit() {
-    let seldom = |last| Stage::Limited(last, Span::from_secs(1));
-    let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
+    let limited = |last| Stage::Limited(last, Span::from_secs(1));
+    let mut net = Net::new(vec![limited(1), limited(2), limited(3)]);
     net.reluctant = Some(Span::from_secs(1));
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     assert_eq!((result.routes.len(), result.enough), (8, Some(true)));

@@ -205,7 +205,7 @@ impl Tracer {
             self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
         }
         self.advance(flow);
-        self.met(ttl);
+        self.record_answer_at(ttl);
     }
 
     fn probe_of(&self, received: &ReceivedAnswer) -> Option<(ProbeId, usize, u8)> {
@@ -380,7 +380,7 @@ impl Tracer {
     }
 
     /// Records an answer at this distance: flows that waited for it may continue.
-    fn met(&mut self, ttl: u8) {
+    fn record_answer_at(&mut self, ttl: u8) {
         if ttl > self.farthest {
             self.farthest = ttl;
             for flow in 1..self.flows.len() {

@@ -167,8 +167,8 @@ fn paths_are_found_with_their_shares() {
             }
         }
         let classes = classes(&equal(&values), 0.5, 0.01).unwrap();
-        let got: Vec<usize> = classes.iter().map(|c| c.n).collect();
-        assert_eq!(got, counts, "seed {seed}");
+        let class_sizes: Vec<usize> = classes.iter().map(|c| c.n).collect();
+        assert_eq!(class_sizes, counts, "seed {seed}");
     }
 }
 

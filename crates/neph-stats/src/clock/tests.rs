@@ -19,7 +19,7 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn offset_at(&self, at: i64) -> i64 {
-        let jumps = self.set.iter().filter(|(when, _)| *when <= at);
+        let jumps = self.set.iter().filter(|(step_time, _)| *step_time <= at);
         let jumped: i64 = jumps.map(|(_, by)| by).sum();
         self.offset + jumped + round_to_i64(self.rate * nanos_to_f64(at))
     }
@@ -252,8 +252,11 @@ fn two_steps_five_seconds_apart_are_two() {
     let course = clock_course(made.limits(), ClockNature::default()).unwrap();
     let steps = course.steps();
     assert_eq!(steps.len(), 2, "{steps:?}");
-    for (step, (when, by)) in steps.iter().zip(set) {
-        assert!(step.after <= when && when <= step.before, "{step:?}");
+    for (step, (step_time, by)) in steps.iter().zip(set) {
+        assert!(
+            step.after <= step_time && step_time <= step.before,
+            "{step:?}"
+        );
         assert!((step.by - by).abs() <= step.bound, "{step:?}");
     }
 }

@@ -18,7 +18,7 @@ fn each_quantile_needs_its_minimum_number_of_samples() {
     assert_eq!(
         quantile(Sorted::check(&few).unwrap(), 0, 0.99),
         Err(StatsError::TooFew {
-            what: "quantile",
+            subject: "quantile",
             need: 299,
             have: 298
         })
@@ -144,7 +144,7 @@ proptest! {
     ) {
         let sample = Sorted::sort(&mut values).unwrap();
         let without = quantile(sample, 0, 0.5).unwrap().value().number().unwrap();
-        let with = quantile(sample, lost, 0.5).unwrap().value().number();
-        prop_assert!(with.unwrap_or(f64::INFINITY) >= without);
+        let with_loss = quantile(sample, lost, 0.5).unwrap().value().number();
+        prop_assert!(with_loss.unwrap_or(f64::INFINITY) >= without);
     }
 }

@@ -71,9 +71,9 @@ fn counts_beyond_one_word_are_carried_over() {
         ),
         (200_000, 7, 8)
     );
-    let mut twice = large.clone();
-    twice.merge(&large);
-    assert_eq!(twice.of([1]).expect("more").n(), 400_000);
+    let mut merged = large.clone();
+    merged.merge(&large);
+    assert_eq!(merged.of([1]).expect("more").n(), 400_000);
 }
 
 #[test]

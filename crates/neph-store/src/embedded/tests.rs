@@ -20,7 +20,7 @@ fn open(path: &Path) -> Embedded {
 fn campaign() -> (Campaign, Scenario) {
     let campaign = Campaign {
         seed: u64::MAX,
-        ..Campaign::begun("test", Wall::from_unix_nanos(1))
+        ..Campaign::new("test", Wall::from_unix_nanos(1))
     };
     let scenario = Scenario {
         id: samples::experiment().scenario,

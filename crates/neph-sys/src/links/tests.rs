@@ -64,9 +64,9 @@ fn a_truncated_netlink_datagram_is_parsed_up_to_its_end() {
     }
     // Lengths that lie.
     for length in [0_u32, 3, 17, u32::MAX] {
-        let mut lying = datagram.clone();
-        lying[..4].copy_from_slice(&length.to_ne_bytes());
-        assert!(links(&lying).len() <= 1, "{length}");
+        let mut wrong_length = datagram.clone();
+        wrong_length[..4].copy_from_slice(&length.to_ne_bytes());
+        assert!(links(&wrong_length).len() <= 1, "{length}");
     }
 }
 

@@ -57,16 +57,16 @@ fn impossible_timestamps_are_none() {
     );
 }
 
-fn pcap(nanos: bool, big: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
+fn pcap(nanos: bool, is_big_endian: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let word = |value: u32| {
-        if big {
+        if is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
         }
     };
     let half = |value: u16| {
-        if big {
+        if is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
@@ -135,10 +135,10 @@ fn packet(interface: u32, ticks: u64, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn pcap_in_both_orders_and_units_gives_the_same_packets() {
-    for (nanos, big) in [(false, false), (false, true), (true, false), (true, true)] {
+    for (nanos, is_big_endian) in [(false, false), (false, true), (true, false), (true, true)] {
         let file = pcap(
             nanos,
-            big,
+            is_big_endian,
             &[(1_700_000_000, 7, b"one"), (1_700_000_001, 9, b"")],
         );
         let unit = if nanos { 1 } else { 1_000 };

@@ -293,8 +293,14 @@ fn a_truncated_tcp_or_udp_header_is_no_other_protocol() {
         observed.is_cut()
     };
     let (segment, datagram) = (v4(6, &tcp(b"data")), v4(17, &udp(9, b"data")));
-    assert_eq!([39, 40].map(|kept| is_cut(&segment, kept)), [true, false]);
-    assert_eq!([27, 28].map(|kept| is_cut(&datagram, kept)), [true, false]);
+    assert_eq!(
+        [39, 40].map(|captured_length| is_cut(&segment, captured_length)),
+        [true, false]
+    );
+    assert_eq!(
+        [27, 28].map(|captured_length| is_cut(&datagram, captured_length)),
+        [true, false]
+    );
     assert!(!is_cut(&v4(89, &[0; 40]), 30), "OSPF");
 }
 
@@ -349,10 +355,10 @@ proptest! {
             if dissect(link, &packet, wire).is_none() {
                 continue;
             }
-            for kept in 0..packet.len() {
-                let part = &packet[..kept];
+            for captured_length in 0..packet.len() {
+                let part = &packet[..captured_length];
                 let is_reported = dissect(link, part, wire).is_some();
-                prop_assert!(is_reported || why_not(link, part, wire) == NoPacket::Cut, "{} of {:?}", kept, packet);
+                prop_assert!(is_reported || why_not(link, part, wire) == NoPacket::Cut, "{} of {:?}", captured_length, packet);
             }
         }
     }

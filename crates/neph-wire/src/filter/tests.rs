@@ -241,8 +241,8 @@ proptest! {
     fn the_filter_program_ends_for_arbitrary_bytes(wanted in wanted(), bytes in vec(any::<u8>(), 0..200), cut in 0_usize..120, (start, frame) in framed()) {
         let program = wanted.program(start, KEPT);
         for bytes in [&bytes[..], &frame[..cut.min(frame.len())]] {
-            let kept = run(&program, bytes);
-            prop_assert!(kept == 0 || kept == KEPT);
+            let snaplen = run(&program, bytes);
+            prop_assert!(snaplen == 0 || snaplen == KEPT);
         }
     }
 }

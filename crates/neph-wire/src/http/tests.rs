@@ -255,8 +255,8 @@ fn read(
 fn chunks_are_joined_and_trailers_skipped() {
     let wire = b"5;ext=\"x\"\r\nhello\r\n1 \r\n \r\n006\r\nworld!\r\n0\r\nTrailer: x\r\n\r\nNEXT";
     for piece in 1..wire.len() {
-        let got = read(BodyLength::Chunked, 12, wire, piece);
-        let (body, left) = got.expect("a good body");
+        let result = read(BodyLength::Chunked, 12, wire, piece);
+        let (body, left) = result.expect("a good body");
         assert_eq!(body, b"hello world!");
         assert!(left.is_some());
     }

@@ -78,16 +78,16 @@ pub enum TestRequestError {
         asked: u32,
     },
     /// A number is out of range.
-    #[error("{what} is {value}, from {least} to {most} is possible")]
+    #[error("{what} is {value}, from {min} to {max} is possible")]
     Range {
         /// The field.
         what: &'static str,
         /// The requested value.
         value: u64,
         /// The smallest possible value.
-        least: u64,
+        min: u64,
         /// The largest possible value.
-        most: u64,
+        max: u64,
     },
     /// Not a name of a congestion control.
     #[error("a congestion control has a name of 1 to 15 letters, digits, '_' and '-'")]
@@ -169,7 +169,7 @@ pub(super) fn check_range(
     Err(TestRequestError::Range {
         what: quantity,
         value,
-        least: minimum,
-        most: maximum,
+        min: minimum,
+        max: maximum,
     })
 }

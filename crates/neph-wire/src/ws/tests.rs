@@ -176,10 +176,10 @@ pub(super) fn assemble(role: Role, bytes: &[u8], piece: usize) -> Result<Vec<Vec
     for part in bytes.chunks(piece.max(1)) {
         buffer.extend_from_slice(part);
         loop {
-            let had = buffer.len();
+            let old_len = buffer.len();
             match assembler.step(&mut buffer)? {
                 Step::Incomplete { wanted } => {
-                    assert!(wanted > had && wanted <= MAX_HEADER + (1 << 20));
+                    assert!(wanted > old_len && wanted <= MAX_HEADER + (1 << 20));
                     break;
                 }
                 Step::Frame { consumed, event } => {

@@ -141,7 +141,7 @@ impl Args {
             remote: "--site",
             snaplen: self.snaplen,
             ring: self.ring,
-            most: self.count.unwrap_or(u64::MAX),
+            max_packets: self.count.unwrap_or(u64::MAX),
             wanted: filter,
             method: capture_method,
         })

@@ -119,7 +119,7 @@ fn a_store_takes_in_each_journal_once() {
         lasting()
     );
     let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
-    let campaign = Campaign::begun("p", Wall::from_unix_nanos(1));
+    let campaign = Campaign::new("p", Wall::from_unix_nanos(1));
     let mut experiment_order = order(&format!("ws://{}", lasting()), 40);
     experiment_order.experiment.campaign = campaign.id;
     let folder = test_folder.path("journals");

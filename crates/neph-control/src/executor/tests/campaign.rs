@@ -211,14 +211,14 @@ fn concurrent_experiments_of_several_sites_are_adopted_together() {
         let of_block = experiments
             .iter()
             .filter(|experiment| experiment.block == block);
-        let begun: Vec<i64> = of_block
+        let starts: Vec<i64> = of_block
             .map(|experiment| experiment.started.unix_nanos())
             .collect();
-        let ends = begun.iter().max().zip(begun.iter().min());
+        let ends = starts.iter().max().zip(starts.iter().min());
         let spread = ends.map(|(last, first)| last - first);
         assert!(
             spread.is_some_and(|spread| spread < 200_000_000),
-            "{begun:?}"
+            "{starts:?}"
         );
     }
     for experiment in &experiments {

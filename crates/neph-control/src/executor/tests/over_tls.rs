@@ -88,7 +88,8 @@ fn only_enrolled_agents_may_connect_and_revoked_ones_are_disconnected() {
     let (here, other_controller) = (controller(&ours), controller(&theirs));
     let (address, other_address) = (address_of(&here), address_of(&other_controller));
     let invitation = invite(&ours, "ams", 1);
-    let mine = enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
+    let identity_of_ams =
+        enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
     let used = enrol(&address, &invitation, &folder.path().join("x")).expect_err("it is used");
     assert!(matches!(used, EnrolError::Refused(_)), "{used}");
     let forged = Invitation {
@@ -102,11 +103,12 @@ fn only_enrolled_agents_may_connect_and_revoked_ones_are_disconnected() {
     let other = enrol(&other_address, &foreign, &folder.path().join("other")).expect("enrolled");
     // Neither trusts the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
-    let error = WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
+    let error =
+        WebSocketLink::connect(&other_address, &identity_of_ams).expect_err("another controller");
     assert!(matches!(error, EnrolError::OtherController), "{error}");
     drop(other_controller);
 
-    let agent = running(address, mine, folder.path().join("ams"));
+    let agent = running(address, identity_of_ams, folder.path().join("ams"));
     let present = || {
         let other_agents = agents_at(&ControllerPlace::Folder(ours.clone()));
         other_agents.expect("it runs").connected

@@ -31,7 +31,7 @@ pub(super) struct ControllerWorld {
     time: Arc<AtomicI64>,
     controller: Option<AgentsExecutor<Wire>>,
     agents: BTreeMap<AgentName, Option<Worker<Fake>>>,
-    begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    start_counts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
     campaign: CampaignId,
     orders: Vec<Order>,
     /// Experiments of each open ticket.
@@ -67,7 +67,7 @@ impl ControllerWorld {
             time: Arc::default(),
             controller: None,
             agents: agents.into_iter().collect(),
-            begun: Arc::default(),
+            start_counts: Arc::default(),
             campaign,
             orders: (0..ORDERS).map(of).collect(),
             open: BTreeMap::new(),
@@ -220,14 +220,15 @@ impl ControllerWorld {
 
     /// One step of one agent.
     fn agent(&mut self) {
-        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
-        let begun = Arc::clone(&self.begun);
-        let folder = self.folder.path().join(which.as_str());
+        let agent_name = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        let start_counts = Arc::clone(&self.start_counts);
+        let folder = self.folder.path().join(agent_name.as_str());
         let mut sent_messages = Vec::new();
-        let worker = self.agents.get_mut(&which).expect("it is there");
+        let worker = self.agents.get_mut(&agent_name).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
-            let guard = guard(&folder, &which, authority().certificate());
-            let worker = Worker::new(&folder, Fake::new(begun), "1", guard).expect("readable");
+            let guard = guard(&folder, &agent_name, authority().certificate());
+            let worker =
+                Worker::new(&folder, Fake::new(start_counts), "1", guard).expect("readable");
             sent_messages.push(worker.hello());
             worker
         });
@@ -235,7 +236,7 @@ impl ControllerWorld {
             let mut wires = self.wire.lock();
             wires
                 .to_agents
-                .entry(which.clone())
+                .entry(agent_name.clone())
                 .or_default()
                 .pop_front()
         };
@@ -243,7 +244,7 @@ impl ControllerWorld {
             if self.lossy && self.dice.percent(15) {
                 *self.happened.entry("doubled").or_default() += 1;
                 let mut wires = self.wire.lock();
-                let queue = wires.to_agents.entry(which.clone()).or_default();
+                let queue = wires.to_agents.entry(agent_name.clone()).or_default();
                 queue.push_back(message.clone());
             }
             if self.lossy && self.dice.percent(15) {
@@ -261,10 +262,12 @@ impl ControllerWorld {
             }
             let is_reset = self.lossy && self.dice.percent(10);
             let mut wires = self.wire.lock();
-            if is_reset && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
+            if is_reset
+                && let Some(late) = wires.late.replace((agent_name.clone(), message.clone()))
+            {
                 wires.to_controller.push_back(late);
             }
-            wires.to_controller.push_back((which.clone(), message));
+            wires.to_controller.push_back((agent_name.clone(), message));
         }
     }
 
@@ -273,10 +276,10 @@ impl ControllerWorld {
             self.kill_controller();
             return;
         }
-        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        let agent_name = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
         self.count("agent killed");
-        self.agents.insert(which.clone(), None);
-        self.wire.lock().to_agents.remove(&which);
+        self.agents.insert(agent_name.clone(), None);
+        self.wire.lock().to_agents.remove(&agent_name);
     }
 
     fn kill_controller(&mut self) {
@@ -291,7 +294,7 @@ impl ControllerWorld {
     }
 
     /// Agent b sends hostile messages about an order of a.
-    pub(super) fn lie(&mut self) {
+    pub(super) fn send_forged_messages(&mut self) {
         self.orders.clear();
         while !self.open.is_empty() {
             self.lossy = false;
@@ -326,7 +329,7 @@ impl ControllerWorld {
             bytes: vec![1, 2, 3],
         };
         let state = |id: OrderId, state: OrderState| FromAgent::State { id, state };
-        let lies = [
+        let forged_messages = [
             ("b", state(id, ended(Vec::new()))),
             ("b", FromAgent::Part(part)),
             ("b", state(id, OrderState::Forgotten)),
@@ -342,9 +345,9 @@ impl ControllerWorld {
             ),
             ("a", state(OrderId::new(), OrderState::Forgotten)),
         ];
-        for (agent, lie) in lies {
+        for (agent, message) in forged_messages {
             let mut wires = self.wire.lock();
-            wires.to_controller.push_back((name(agent), lie));
+            wires.to_controller.push_back((name(agent), message));
         }
     }
 
@@ -353,12 +356,15 @@ impl ControllerWorld {
         let failed = |(_, ending): &&(Vec<Message>, Ending)| *ending != Ending::Complete;
         let cut_off = self.stored.values().filter(failed).count();
         *self.happened.entry("cut off").or_default() += cut_off as u64;
-        let begun = self.begun.lock().expect("whole");
-        assert!(begun.values().all(|times| *times == 1), "{begun:?}");
+        let start_counts = self.start_counts.lock().expect("whole");
+        assert!(
+            start_counts.values().all(|times| *times == 1),
+            "{start_counts:?}"
+        );
         let expected: Vec<Message> = (0..MESSAGES).map(message).collect();
         let ids: BTreeSet<_> = self.stored.keys().collect();
         assert!(
-            begun.keys().all(|id| ids.contains(id)),
+            start_counts.keys().all(|id| ids.contains(id)),
             "what was carried out is stored"
         );
         for (id, (messages, ending)) in &self.stored {

@@ -312,10 +312,10 @@ fn a_schedule_is_added_once_and_stops_when_it_is_removed() {
         .expect("readable")
         .pop()
         .expect("it is there");
-    let taken = book.add(&schedule).expect_err("it is there").to_string();
+    let name_taken = book.add(&schedule).expect_err("it is there").to_string();
     assert!(
-        taken.starts_with("there is a schedule s already"),
-        "{taken}"
+        name_taken.starts_with("there is a schedule s already"),
+        "{name_taken}"
     );
     let mut runner = fixture.runner(990);
     ends(&fixture, &mut runner, 1000, 1);

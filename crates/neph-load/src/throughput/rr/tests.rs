@@ -186,14 +186,14 @@ fn during_tcp_crr_other_clients_are_refused_and_malformed_requests_ignored() {
                 &mut |_| {},
             );
             refusals.push(other.expect_err("it is busy").to_string());
-            for nonsense in [
+            for malformed in [
                 &b"GET / HTTP/1.1\r\n\r\n"[..],
                 b"NTPs\x01\0\0\0\0\0\0\0\0\0\0\x01",
                 b"",
             ] {
                 let mut stream = TcpStream::connect(server).expect("it listens");
-                stream.write_all(nonsense).expect("it is sent");
-                if !nonsense.is_empty() {
+                stream.write_all(malformed).expect("it is sent");
+                if !malformed.is_empty() {
                     let mut byte = [0];
                     assert!(
                         matches!(stream.read(&mut byte), Ok(0) | Err(_)),
@@ -237,8 +237,8 @@ fn a_rate_above_the_servers_cap_ends_the_test_and_keeps_its_results() {
 fn an_invalid_request_size_is_refused_before_connecting() {
     let mut few = spec(RrKind::UdpRr);
     few.ask.request_bytes = 15;
-    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
-    let refused = measure(request_of(nobody, &few), &Stop::new(), &mut |_| {});
+    let closed_address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let refused = measure(request_of(closed_address, &few), &Stop::new(), &mut |_| {});
     assert!(
         matches!(refused, Err(ThroughputError::InvalidRequest(_))),
         "{refused:?}"

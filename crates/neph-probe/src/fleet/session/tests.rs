@@ -132,26 +132,26 @@ impl World {
             if self.random.chance(500) {
                 self.session.not_sent();
             } else {
-                self.later(now + 10, Event::Failed(request));
+                self.schedule_event(now + 10, Event::Failed(request));
             }
         } else {
             let at = at(truth.departed);
-            self.later(truth.departed, Event::Departed(Departed { request, at }));
+            self.schedule_event(truth.departed, Event::Departed(Departed { request, at }));
             for _ in 0..=u64::from(self.random.chance(self.net.duplicates)) {
                 if !self.random.chance(self.net.loss) {
                     let jitter = self.random.up_to(self.net.jitter);
                     let arrives = truth.departed + self.net.forward_delay + self.net.back + jitter;
                     truth.arrivals.push(arrives);
-                    self.later(arrives, reply(request, arrives));
+                    self.schedule_event(arrives, reply(request, arrives));
                 }
             }
         }
         self.truth.insert((port, seq), truth);
     }
 
-    fn later(&mut self, when: i64, event: Event) {
+    fn schedule_event(&mut self, time: i64, event: Event) {
         self.tie += 1;
-        self.events.insert((when, self.tie), event);
+        self.events.insert((time, self.tie), event);
     }
 
     /// What the network did, counted without any of the code under test.
@@ -192,7 +192,7 @@ impl World {
                 }
                 FleetOutcome::Lost => {
                     let end = truth.sent + self.timeout;
-                    assert!(!truth.failed && truth.arrivals.iter().all(|came| *came >= end));
+                    assert!(!truth.failed && truth.arrivals.iter().all(|arrival| *arrival >= end));
                 }
                 FleetOutcome::Failed => assert!(truth.failed),
             }
@@ -313,8 +313,8 @@ fn early_copies_are_reported_per_message_and_later_ones_counted() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     let request = RequestId { port: 7, seq: 0 };
-    for when in [20, 21] {
-        session.take(&reply(request, when * MS));
+    for time in [20, 21] {
+        session.take(&reply(request, time * MS));
     }
     session.at_time(at(30 * MS));
     assert_eq!(

@@ -66,7 +66,7 @@ fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally
         match report {
             FleetReport::Messages(more) => messages.extend(more),
             FleetReport::Ended(end) => tally = end,
-            FleetReport::Opened { how, .. } => assert_eq!(how, Sharing::SharedSockets),
+            FleetReport::Opened { sharing, .. } => assert_eq!(sharing, Sharing::SharedSockets),
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }
@@ -174,8 +174,8 @@ fn fleets_with_separate_and_shared_sockets_use_separate_ports() {
     assert_eq!(ports.len(), 100);
     for report in socket_count {
         match report {
-            FleetReport::Opened { sources, how } => {
-                assert_eq!(how, Sharing::SocketPerFlow);
+            FleetReport::Opened { sources, sharing } => {
+                assert_eq!(sharing, Sharing::SocketPerFlow);
                 assert!(sources.iter().all(|port| !ports.contains(port)));
             }
             FleetReport::Ended(tally) => assert!(is_complete(&tally), "{tally:?}"),

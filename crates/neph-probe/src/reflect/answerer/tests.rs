@@ -155,8 +155,8 @@ fn a_reply_has_the_labelled_payload_size_after_the_protocol_header() {
             "ws, {requested} B"
         );
         let http = reply_sent("http://127.0.0.1:1", requested);
-        let blank = http.windows(4).position(|four| four == b"\r\n\r\n");
-        let body = http.len() - blank.expect("the end of the head") - 4;
+        let header_end = http.windows(4).position(|four| four == b"\r\n\r\n");
+        let body = http.len() - header_end.expect("the end of the head") - 4;
         assert_eq!(
             body as u64,
             payload_of(ProbeKind::Http),

@@ -77,16 +77,16 @@ fn served_connections_queue_behind_unserved_ones() {
             .ask(peer(last), at(now))
             .expect("there is a place")
     };
-    let greedy = ask(1, 0);
-    let honest = ask(2, 10);
-    drop(greedy);
-    let greedy = ask(1, 20);
+    let repeat_peer = ask(1, 0);
+    let first_time_peer = ask(2, 10);
+    drop(repeat_peer);
+    let repeat_peer = ask(1, 20);
     let another = ask(3, 30);
-    assert!(honest.has_come(at(40)));
-    drop(honest);
-    assert!(!greedy.has_come(at(50)) && another.has_come(at(50)));
+    assert!(first_time_peer.has_come(at(40)));
+    drop(first_time_peer);
+    assert!(!repeat_peer.has_come(at(50)) && another.has_come(at(50)));
     drop(another);
-    assert!(greedy.has_come(at(60)));
+    assert!(repeat_peer.has_come(at(60)));
 }
 
 #[test]

@@ -330,7 +330,7 @@ impl Session {
         if let Some(seq) = repeated {
             self.note(
                 EventKind::RequestRetried,
-                format!("message {seq}: {}", end.why),
+                format!("message {seq}: {}", end.reason),
             );
             self.dial(Some(seq), at);
         }
@@ -346,7 +346,7 @@ impl Session {
                 EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
                 kind => kind,
             };
-            self.note(kind, end.why);
+            self.note(kind, end.reason);
             self.last_fault = end.answer;
         }
         if lasting {

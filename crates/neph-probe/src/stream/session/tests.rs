@@ -142,7 +142,7 @@ fn unsent_messages_fail_and_partly_sent_messages_are_lost() {
     assert!(
         session
             .next_deadline()
-            .is_some_and(|anew| anew > at(40 * MS)),
+            .is_some_and(|retry_at| retry_at > at(40 * MS)),
         "dials again"
     );
 }

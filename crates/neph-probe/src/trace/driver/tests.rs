@@ -131,8 +131,8 @@ fn a_trace_without_file_descriptors_suggests_ulimit() {
 
 #[test]
 fn a_reached_file_limit_is_not_reported_as_a_port_in_use() {
-    let nobody = ([127, 0, 0, 1], 9).into();
-    let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
+    let destination = ([127, 0, 0, 1], 9).into();
+    let spec = TraceSpec::new(destination, TraceKind::Udp, FlowSet::These(vec![7]));
     let refusal_of = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
     let (limit, taken) = (refusal_of(24), refusal_of(98));
     assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));

@@ -144,13 +144,13 @@ impl Net {
 
 /// Traces until it is over.
 pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run {
-    let begun = Instant::from_nanos(0);
-    let mut now = begun;
+    let started = Instant::from_nanos(0);
+    let mut now = started;
     let mut tracer = Tracer::new(spec, apart, now);
     let mut coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer> = BTreeMap::new();
     let mut port = 1000;
     for turn in 0..1_000_000 {
-        if net.until.is_some_and(|until| now - begun >= until) {
+        if net.until.is_some_and(|until| now - started >= until) {
             break;
         }
         match tracer.poll(now) {
@@ -192,7 +192,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
     Run {
         routes: tracer.routes(),
         enough: tracer.enough(),
-        took: now - begun,
+        took: now - started,
         all_hops: tracer.all_hops(Wall::from_unix_nanos(0)),
     }
 }

@@ -32,12 +32,12 @@ fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
         ([1, 19], 2),
         ([19, 1], -18),
     ] {
-        let (when, by) = (31 * SECOND + 20_000_000, by * MILLI);
+        let (step_time, by) = (31 * SECOND + 20_000_000, by * MILLI);
         for interval in [SECOND / 20, SECOND / 2] {
             let peer = Peer {
                 offset: -5 * SECOND,
                 rate: 40e-6,
-                set: vec![(when, by)],
+                set: vec![(step_time, by)],
             };
             let made = peer.exchanges(
                 80 * SECOND / interval,
@@ -49,7 +49,10 @@ fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
             let [step] = steps[..] else {
                 panic!("{min_delay:?} {by} {interval}: {steps:?}")
             };
-            assert!(step.after <= when && when <= step.before, "{step:?}");
+            assert!(
+                step.after <= step_time && step_time <= step.before,
+                "{step:?}"
+            );
             assert!(
                 step.before - step.after <= 3 * interval + SECOND / 5,
                 "{step:?}"
