@@ -268,8 +268,8 @@ mod tests {
         let ahead = Span::from_secs(3600);
         let payload = (now() + ahead).unix_nanos().to_le_bytes();
         assert!(clock.read(&payload));
-        let wrong = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
-        assert!(wrong.abs() < 1_000_000_000, "{wrong}");
+        let error = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
+        assert!(error.abs() < 1_000_000_000, "{error}");
         assert!(!clock.read(b"") && !clock.read(b"hello"));
         for max in [i64::MIN, i64::MAX] {
             assert!(clock.read(&max.to_le_bytes()));

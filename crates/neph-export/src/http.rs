@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(url("http://x").map(|url| url.port), Ok(80));
         assert_eq!(url("http://[::1]").map(|url| url.port), Ok(80));
         assert_eq!(url("https://x/").map(|url| url.port), Ok(443));
-        for wrong in [
+        for invalid in [
             "ftp://x/",
             "x",
             "http://",
@@ -217,7 +217,7 @@ mod tests {
             "http://x:99999/",
             "http://a@b/",
         ] {
-            assert!(url(wrong).is_err(), "{wrong}");
+            assert!(url(invalid).is_err(), "{invalid}");
         }
     }
 

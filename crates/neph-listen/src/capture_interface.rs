@@ -43,7 +43,7 @@ pub struct CaptureInterface {
     number: Option<u32>,
     /// Packets that passed the filter, including lost ones, and how many of them were read.
     passed: u64,
-    met: u64,
+    read_count: u64,
     /// Whether a packet arrived that is later than the requested time.
     came_later: bool,
 }
@@ -92,7 +92,7 @@ impl CaptureInterface {
             links,
             number,
             passed: 0,
-            met: 0,
+            read_count: 0,
             came_later: false,
         })
     }
@@ -167,7 +167,7 @@ impl CaptureInterface {
         let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
         if !self.is_any() {
             changes.retain(|change| {
-                let (Change::Fallen(name) | Change::Risen(name)) = change;
+                let (Change::Down(name) | Change::Up(name)) = change;
                 *name == self.interface
             });
         }
@@ -191,7 +191,7 @@ impl CaptureInterface {
         self.count();
         let read_packets = self.passed - self.counters.lost;
         let end = RawNanos(clock::raw().0 + LINGER.nanos());
-        while self.met < read_packets {
+        while self.read_count < read_packets {
             if !self.take(until, true, &mut take) {
                 if clock::raw() >= end {
                     break;
@@ -217,9 +217,13 @@ impl CaptureInterface {
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
         let (heads, max_packets) = (self.heads, self.max_packets);
-        let (counters, met, came_later) = (&mut self.counters, &mut self.met, &mut self.came_later);
+        let (counters, read_count, came_later) = (
+            &mut self.counters,
+            &mut self.read_count,
+            &mut self.came_later,
+        );
         self.source.take(is_last, |packet| {
-            *met += 1;
+            *read_count += 1;
             let is_late = packet.stamp() > until;
             *came_later |= is_late;
             if is_late

@@ -59,7 +59,7 @@ impl IdlePriority {
         // A thread with another policy keeps it. Without a guard, idle priority is not safe.
         let guard = (reader.is_normal()).then(|| {
             guard
-                .spawn(move || stand_guard(reader, lag, filled, &observed))
+                .spawn(move || watch_reader(reader, lag, filled, &observed))
                 .ok()
         });
         Self {
@@ -85,7 +85,7 @@ impl Drop for IdlePriority {
     }
 }
 
-fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &SharedState) {
+fn watch_reader(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &SharedState) {
     // Tests on the guard thread whether the return to normal priority is permitted.
     let own_thread = Thread::this();
     if own_thread

@@ -96,7 +96,7 @@ pub(crate) fn converse(
         tcp::stats(stream.as_fd()).unwrap_or_default(),
     );
     if let Err(broken) = driven {
-        if talk.over.is_none() {
+        if talk.overrun.is_none() {
             talk.close(stats, end_time);
         }
         talk.carried.broken = Some(broken.source.to_string());
@@ -168,7 +168,7 @@ struct ConversationState<'s> {
     /// Time of the last reply.
     received: Span,
     /// State since the end of its time.
-    over: Option<OverrunProgress>,
+    overrun: Option<OverrunProgress>,
     by_second: BySecond,
     carried: Carried,
 }
@@ -178,7 +178,7 @@ struct ConversationState<'s> {
 struct OverrunProgress {
     /// Bytes that the peer's kernel had acknowledged at the end, and has acknowledged now.
     acked_before: u64,
-    has: u64,
+    last_acked: u64,
     /// Time of the last newly acknowledged byte.
     moved: Span,
     /// Time of the last check.
@@ -199,7 +199,7 @@ impl<'s> ConversationState<'s> {
             pace: Pace::new(subject.rate),
             is_stopped: false,
             received: Span::ZERO,
-            over: None,
+            overrun: None,
             by_second: BySecond::default(),
             carried: Carried::default(),
         }
@@ -207,9 +207,9 @@ impl<'s> ConversationState<'s> {
 
     /// Ends the time: no new message begins, and rates count only the data until now.
     fn close(&mut self, stats: TcpStats, now: Span) {
-        self.over = Some(OverrunProgress {
+        self.overrun = Some(OverrunProgress {
             acked_before: stats.bytes_acked,
-            has: stats.bytes_acked,
+            last_acked: stats.bytes_acked,
             moved: now,
             checked_at: now,
         });
@@ -222,12 +222,12 @@ impl<'s> ConversationState<'s> {
     /// it either had all of the next message long ago or accepted no more data. A slow reflector is
     /// no fault.
     fn unanswered(&self, now: Span) -> Option<String> {
-        let over = self.over.filter(|_| !self.is_all_there())?;
+        let overrun = self.overrun.filter(|_| !self.is_all_there())?;
         let expected_bytes =
             (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the SYN as a byte.
         let is_answerable =
-            over.acked_before > expected_bytes || now - over.moved >= NO_PROGRESS_TIMEOUT;
+            overrun.acked_before > expected_bytes || now - overrun.moved >= NO_PROGRESS_TIMEOUT;
         if now - self.received < NO_PROGRESS_TIMEOUT || !is_answerable {
             return None;
         }
@@ -284,14 +284,14 @@ impl<'s> ConversationState<'s> {
 
     /// The next step after the end of the time, until all data arrived or [`REPLY_TIMEOUT`] is
     /// over.
-    fn rest(&self, over: OverrunProgress, now: Span) -> Next<'_> {
+    fn rest(&self, overrun: OverrunProgress, now: Span) -> Next<'_> {
         let deadline = self.carried.lasted + REPLY_TIMEOUT;
         if self.is_all_there() || now >= deadline {
             Next::End
-        } else if now - over.checked_at >= TICK {
+        } else if now - overrun.checked_at >= TICK {
             Next::Measure
         } else {
-            self.go_on(deadline.min(over.checked_at + TICK))
+            self.go_on(deadline.min(overrun.checked_at + TICK))
         }
     }
 
@@ -306,8 +306,8 @@ impl<'s> ConversationState<'s> {
 
 impl Traffic for ConversationState<'_> {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
-        if let Some(over) = self.over {
-            return Ok(self.rest(over, now));
+        if let Some(overrun) = self.overrun {
+            return Ok(self.rest(overrun, now));
         }
         if self.is_to_end(now) || now >= self.by_second.due() {
             return Ok(Next::Measure);
@@ -359,19 +359,19 @@ impl Traffic for ConversationState<'_> {
     /// Called at the end of each second and at the end of the time. Later calls check whether the
     /// peer's kernel accepts more data.
     fn measured(&mut self, stats: TcpStats, now: Span) {
-        if self.over.is_none() && now >= self.by_second.due() {
+        if self.overrun.is_none() && now >= self.by_second.due() {
             let (sent, received) = (stats.bytes_sent, stats.bytes_acked);
             self.by_second.mark(now, CarriedBytes { sent, received });
         }
-        if self.over.is_none() && !self.is_to_end(now) {
+        if self.overrun.is_none() && !self.is_to_end(now) {
             return;
         }
-        let Some(over) = &mut self.over else {
+        let Some(overrun) = &mut self.overrun else {
             return self.close(stats, now);
         };
-        over.checked_at = now;
-        if stats.bytes_acked > over.has {
-            (over.has, over.moved) = (stats.bytes_acked, now);
+        overrun.checked_at = now;
+        if stats.bytes_acked > overrun.last_acked {
+            (overrun.last_acked, overrun.moved) = (stats.bytes_acked, now);
         }
     }
 

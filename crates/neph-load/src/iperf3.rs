@@ -252,14 +252,14 @@ mod tests {
     fn invalid_iperf3_reports_are_refused_with_the_error_of_iperf3() {
         let error = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
         assert_eq!(error, "says: unable to connect to server");
-        for bad in [
+        for invalid in [
             "",
             "{}",
             r#"{"intervals": []}"#,
             "[1]",
             r#"{"intervals": 7, "end": 1}"#,
         ] {
-            assert!(parse(bad).is_err(), "{bad}");
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 }

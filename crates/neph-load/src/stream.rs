@@ -129,12 +129,12 @@ impl StreamLoad {
 }
 
 fn open(address: SocketAddr) -> io::Result<UdpSocket> {
-    let any = if address.is_ipv4() {
+    let unspecified = if address.is_ipv4() {
         "0.0.0.0:0"
     } else {
         "[::]:0"
     };
-    let socket = UdpSocket::bind(any)?;
+    let socket = UdpSocket::bind(unspecified)?;
     socket.connect(address)?;
     // Needed if the kernel announces a datagram and then discards it for a bad checksum.
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;

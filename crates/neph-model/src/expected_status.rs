@@ -170,12 +170,12 @@ mod tests {
                 .map(|all| all.to_string()),
             Ok("200-399".to_owned())
         );
-        for wrong in [
+        for invalid in [
             "", "xx", "99", "600", "6xx", "204-200", "2x", "ok", "200;201",
         ] {
-            let message = wrong
+            let message = invalid
                 .parse::<ExpectedStatus>()
-                .expect_err(wrong)
+                .expect_err(invalid)
                 .to_string();
             assert!(message.contains("2xx"), "{message}");
         }

@@ -79,8 +79,8 @@ impl Ledger {
     /// timestamps at the interfaces is missing.
     pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
         let forward = offset.forward(marks.nic_tx?, marks.peer.rx?);
-        let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
-        Some((forward, back))
+        let reverse = offset.reverse(marks.peer.nic_tx?, marks.nic_rx?);
+        Some((forward, reverse))
     }
 }
 

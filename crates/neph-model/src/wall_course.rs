@@ -99,7 +99,7 @@ impl<C: Clock> WallCourse<C> {
         } else if set {
             before.by_the_nearer(after_it, at)
         } else {
-            before.along(after_it, at)
+            before.interpolate(after_it, at)
         })
     }
 

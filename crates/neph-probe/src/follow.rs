@@ -141,8 +141,8 @@ mod tests {
             let next = redirected(&target, location).expect(location);
             assert_eq!(next.to_string(), leads, "{location}");
         }
-        for bad in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
-            assert!(redirected(&target, bad).is_err(), "{bad}");
+        for invalid in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
+            assert!(redirected(&target, invalid).is_err(), "{invalid}");
         }
     }
 

@@ -256,7 +256,7 @@ mod tests {
             Refusals::read(refusals.to_string().as_bytes()),
             Some(refusals)
         );
-        for wrong in [
+        for invalid in [
             "",
             "5",
             "5 120000 3",
@@ -265,7 +265,7 @@ mod tests {
             "5 -1 3 512",
             "a b c d",
         ] {
-            assert_eq!(Refusals::read(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(Refusals::read(invalid.as_bytes()), None, "{invalid}");
         }
     }
 

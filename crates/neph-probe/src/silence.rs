@@ -9,7 +9,7 @@ use neph_sys::place::Placement;
 
 use crate::discover::{Discovery, DiscoveryOptions, discover};
 use crate::fleet::FleetSpec;
-use crate::port_probe::{PortProbeResult, knock};
+use crate::port_probe::{PortProbeResult, probe_port};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
@@ -86,8 +86,9 @@ impl Silence {
         }
         let discovery = self.discover_reflector(endpoint, port);
         let is_free = if self.probe.is_datagram() {
-            let knocked = knock(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
-            knocked.is_ok_and(|knocked| knocked == PortProbeResult::Refused)
+            let port_probe_result = probe_port(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
+            port_probe_result
+                .is_ok_and(|port_probe_result| port_probe_result == PortProbeResult::Refused)
         } else {
             discovery.closed
         };

@@ -90,7 +90,7 @@ impl Exchange for OneMessage {
                     }
                     return Ok(false);
                 }
-                Step::Took(taken, arrival) => (taken, arrival),
+                Step::Consumed(taken, arrival) => (taken, arrival),
             };
             inbox.drain(..taken);
             match arrival {

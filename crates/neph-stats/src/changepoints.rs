@@ -74,13 +74,13 @@ pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
 /// not above 0.
 pub fn change_points(
     values: &[i64],
-    price: ChangePenalty,
+    penalty: ChangePenalty,
 ) -> Result<Vec<LevelSegment>, StatsError> {
     refuse_fewer("change points", 1, values.len())?;
     for (subject, value, min) in [
-        ("price of a change", price.change, 0),
-        ("most that a value costs", price.max_distance, 0),
-        ("grid of levels", price.grid, 1),
+        ("price of a change", penalty.change, 0),
+        ("most that a value costs", penalty.max_distance, 0),
+        ("grid of levels", penalty.grid, 1),
     ] {
         if value < min {
             return Err(StatsError::OutOfRange {
@@ -90,8 +90,8 @@ pub fn change_points(
             });
         }
     }
-    let levels = levels(values, price.grid);
-    Ok(cheapest(values, &levels, price))
+    let levels = levels(values, penalty.grid);
+    Ok(cheapest(values, &levels, penalty))
 }
 
 /// The levels on the grid that the values are near, ascending.
@@ -109,12 +109,12 @@ fn levels(values: &[i64], grid: i64) -> Vec<i64> {
     levels
 }
 
-fn cheapest(values: &[i64], levels: &[i64], price: ChangePenalty) -> Vec<LevelSegment> {
+fn cheapest(values: &[i64], levels: &[i64], penalty: ChangePenalty) -> Vec<LevelSegment> {
     let cost = |value: i64, level: i64| {
         value
             .saturating_sub(level)
             .saturating_abs()
-            .min(price.max_distance)
+            .min(penalty.max_distance)
     };
     let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
     // Whether level k follows another one at value t, and the best level before.
@@ -122,12 +122,12 @@ fn cheapest(values: &[i64], levels: &[i64], price: ChangePenalty) -> Vec<LevelSe
     let mut best_before = vec![0; values.len()];
     for (t, &value) in values.iter().enumerate().skip(1) {
         let best = argmin(&sums);
-        let dearer = sums[best].saturating_add(price.change);
+        let changed_cost = sums[best].saturating_add(penalty.change);
         best_before[t] = best;
         let row = &mut has_level_change[t * levels.len()..(t + 1) * levels.len()];
         for ((sum, &level), has_level_change) in sums.iter_mut().zip(levels).zip(row) {
-            *has_level_change = dearer < *sum;
-            *sum = dearer.min(*sum).saturating_add(cost(value, level));
+            *has_level_change = changed_cost < *sum;
+            *sum = changed_cost.min(*sum).saturating_add(cost(value, level));
         }
     }
     let mut k = argmin(&sums);
@@ -173,15 +173,15 @@ mod tests {
     };
 
     /// The cost of a segmentation, computed directly.
-    fn segmentation_cost(values: &[i64], segments: &[LevelSegment], price: ChangePenalty) -> i64 {
+    fn segmentation_cost(values: &[i64], segments: &[LevelSegment], penalty: ChangePenalty) -> i64 {
         let level = |t: usize| {
             let upto = segments.partition_point(|s| s.from <= t);
             segments[upto - 1].level
         };
         let distances: i64 = (0..values.len())
-            .map(|t| (values[t] - level(t)).abs().min(price.max_distance))
+            .map(|t| (values[t] - level(t)).abs().min(penalty.max_distance))
             .sum();
-        distances + price.change * i64::try_from(segments.len() - 1).unwrap()
+        distances + penalty.change * i64::try_from(segments.len() - 1).unwrap()
     }
 
     /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would cost 20
@@ -225,8 +225,8 @@ mod tests {
     }
 
     /// The lowest cost over all cuts of the series and all levels.
-    fn brute(values: &[i64], price: ChangePenalty) -> i64 {
-        let levels = levels(values, price.grid);
+    fn brute_force_cost(values: &[i64], penalty: ChangePenalty) -> i64 {
+        let levels = levels(values, penalty.grid);
         (0..1_u32 << (values.len() - 1))
             .map(|cuts| {
                 let mut sum = 0;
@@ -236,11 +236,11 @@ mod tests {
                         continue;
                     }
                     let cost = |level: &i64| -> i64 {
-                        let far = |v: &i64| (v - level).abs().min(price.max_distance);
+                        let far = |v: &i64| (v - level).abs().min(penalty.max_distance);
                         values[from..to].iter().map(far).sum()
                     };
                     sum += levels.iter().map(cost).min().unwrap();
-                    sum += if from > 0 { price.change } else { 0 };
+                    sum += if from > 0 { penalty.change } else { 0 };
                     from = to;
                 }
                 sum
@@ -257,9 +257,9 @@ mod tests {
             max_distance in 0..20_i64,
             grid in 1..5_i64,
         ) {
-            let price = ChangePenalty { change, max_distance, grid };
-            let points = change_points(&values, price).unwrap();
-            prop_assert_eq!(segmentation_cost(&values, &points, price), brute(&values, price));
+            let penalty = ChangePenalty { change, max_distance, grid };
+            let points = change_points(&values, penalty).unwrap();
+            prop_assert_eq!(segmentation_cost(&values, &points, penalty), brute_force_cost(&values, penalty));
         }
     }
 }

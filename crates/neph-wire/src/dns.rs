@@ -214,8 +214,8 @@ mod tests {
         );
         assert_eq!(query.len(), question("F.ISI.ARPA.").query_len());
         assert_eq!(question(".").name, [0]);
-        for wrong in ["", "a..b", ".a", "..", &"a".repeat(64), &"a.".repeat(128)] {
-            assert_eq!(Question::new(wrong, 1), Err(DnsError::Name), "{wrong}");
+        for invalid in ["", "a..b", ".a", "..", &"a".repeat(64), &"a.".repeat(128)] {
+            assert_eq!(Question::new(invalid, 1), Err(DnsError::Name), "{invalid}");
         }
     }
 

@@ -14,7 +14,7 @@ use neph_text::PrintableText;
 
 use super::course::Tally;
 use super::relay::relay_moved;
-use super::spelling::Spot;
+use super::spelling::PointLocation;
 use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{LivePackets, PointRecording, Wanted};
 use crate::ListenError;
@@ -86,12 +86,12 @@ impl<'a> AgentPoints<'a> {
     pub(super) fn captures(&self) -> Vec<AgentCapture> {
         let started = self.points.iter();
         let started = started.filter_map(|(index, started)| Some((*index, started.as_ref()?)));
-        let captures = started.filter_map(|(index, started)| match &started.point.spot {
-            Spot::Agent(agent, interface) => Some(AgentCapture {
+        let captures = started.filter_map(|(index, started)| match &started.point.location {
+            PointLocation::Agent(agent, interface) => Some(AgentCapture {
                 agent: agent.clone(),
                 order: self.order(index, &interface.name),
             }),
-            Spot::Here(_) | Spot::RemotePoint(..) => None,
+            PointLocation::Local(_) | PointLocation::Remote(..) => None,
         });
         captures.collect()
     }

@@ -8,7 +8,7 @@ use neph_sys::clock;
 use super::point::record;
 use super::relay::relay;
 use super::remote::Output;
-use super::spelling::{Host, Interface, Point, Spot};
+use super::spelling::{Host, Interface, Point, PointLocation};
 use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{PointRecording, RecordingOptions};
 use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};
@@ -19,18 +19,20 @@ pub(super) fn open_these<'p>(
     options: &RecordingOptions,
 ) -> Result<Vec<CaptureInterface>, ListenError> {
     let wanted = options.choice.wanted();
-    let open = |point: &Point| match &point.spot {
-        Spot::Here(Interface { name, site }) => Some(CaptureInterface::open(&Listening {
-            interface: name,
-            site: site.as_deref(),
-            remote: "iface:INTERFACE@SITE",
-            snaplen: options.snaplen,
-            ring: options.ring,
-            max_packets: options.count.unwrap_or(u64::MAX),
-            wanted: &wanted,
-            method: Some(CaptureMethod::Ring),
-        })),
-        Spot::RemotePoint(..) | Spot::Agent(..) => None,
+    let open = |point: &Point| match &point.location {
+        PointLocation::Local(Interface { name, site }) => {
+            Some(CaptureInterface::open(&Listening {
+                interface: name,
+                site: site.as_deref(),
+                remote: "iface:INTERFACE@SITE",
+                snaplen: options.snaplen,
+                ring: options.ring,
+                max_packets: options.count.unwrap_or(u64::MAX),
+                wanted: &wanted,
+                method: Some(CaptureMethod::Ring),
+            }))
+        }
+        PointLocation::Remote(..) | PointLocation::Agent(..) => None,
     };
     points.filter_map(open).collect()
 }

@@ -116,9 +116,9 @@ mod tests {
     use super::*;
 
     /// Returns a few bytes at a time.
-    struct Dribble<'a>(&'a [u8]);
+    struct SlowReader<'a>(&'a [u8]);
 
-    impl Read for Dribble<'_> {
+    impl Read for SlowReader<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             let max_len = into.len().min(7);
             self.0.read(&mut into[..max_len])
@@ -138,7 +138,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut file = CaptureFile::create(&path).expect("a new file");
-        let outcome = relay(&mut Dribble(source), &mut file, tally);
+        let outcome = relay(&mut SlowReader(source), &mut file, tally);
         file.finish().expect("it was written");
         (outcome, fs::read(&path).expect("it is there"))
     }

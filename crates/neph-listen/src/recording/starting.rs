@@ -10,7 +10,7 @@ use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
 use super::remote::RemotePoint;
 use super::running::has_begun;
-use super::spelling::{Host, Interface, Point, Spot};
+use super::spelling::{Host, Interface, Point, PointLocation};
 use super::started_capture::{Outcome, SharedState, StartedCapture};
 use crate::{CaptureInterface, ListenError};
 
@@ -51,12 +51,12 @@ impl<'scope> Started<'scope> {
     ) -> Result<(), Option<ListenError>> {
         let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
         for (index, started) in started.into_iter().enumerate() {
-            match &started.point.spot {
-                Spot::Here(_) => here.push((index, started)),
-                Spot::RemotePoint(host, interface) => {
+            match &started.point.location {
+                PointLocation::Local(_) => here.push((index, started)),
+                PointLocation::Remote(host, interface) => {
                     away.push((index, started, RemoteInterface { host, interface }));
                 }
-                Spot::Agent(..) => at_agents.push((index, started)),
+                PointLocation::Agent(..) => at_agents.push((index, started)),
             }
         }
         if !away.is_empty() || !at_agents.is_empty() {

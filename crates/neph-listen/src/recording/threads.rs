@@ -82,11 +82,11 @@ fn begin_all<'a>(
 
 fn report_begun(points: &[Point], received: Received<'_>) {
     let names = points.iter().map(|point| {
-        let spot_name = point.description();
-        if spot_name == point.name {
-            spot_name
+        let location_name = point.description();
+        if location_name == point.name {
+            location_name
         } else {
-            format!("{} ({spot_name})", point.name)
+            format!("{} ({location_name})", point.name)
         }
     });
     let names: Vec<String> = names.collect();

@@ -65,7 +65,7 @@ pub(crate) struct Sequence {
     /// The number after the highest received one (RFC 4737: `NextExp`).
     next: u64,
     /// Received datagrams, without duplicates.
-    came: u64,
+    received_count: u64,
     gaps: BTreeMap<u64, Gap>,
     /// Gaps below this number are forgotten.
     horizon: u64,
@@ -85,7 +85,7 @@ impl Sequence {
             self.counted.missing += number - self.next;
             let gap = Gap {
                 end: number,
-                seen_at: self.came,
+                seen_at: self.received_count,
             };
             self.gaps.insert(self.next, gap);
             if self.gaps.len() > MAX_GAPS
@@ -111,7 +111,7 @@ impl Sequence {
                 self.gaps.insert(number + 1, gap);
             }
             self.count();
-            self.counted.extent = self.counted.extent.max(self.came - gap.seen_at);
+            self.counted.extent = self.counted.extent.max(self.received_count - gap.seen_at);
         } else if number < self.horizon {
             // Whether it was missing is unknown; most numbers this old were.
             self.count();
@@ -125,7 +125,7 @@ impl Sequence {
     }
 
     fn count(&mut self) {
-        self.came += 1;
+        self.received_count += 1;
         self.counted.datagrams += 1;
     }
 

@@ -18,7 +18,7 @@ fn every_answer_roundtrips_through_its_name_and_its_code() {
     for answer in [Answer::Closed, Answer::Reset] {
         assert!(!answer.description().contains("reply"), "{answer:?}");
     }
-    for wrong in [
+    for unknown in [
         "",
         "http-",
         "http-99",
@@ -29,7 +29,7 @@ fn every_answer_roundtrips_through_its_name_and_its_code() {
         "dns-rcode-16",
         "lost",
     ] {
-        assert_eq!(Answer::from_name(wrong), None, "{wrong}");
+        assert_eq!(Answer::from_name(unknown), None, "{unknown}");
     }
 }
 

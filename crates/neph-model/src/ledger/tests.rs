@@ -66,8 +66,8 @@ fn all_stages_of_a_complete_message_are_listed() {
 #[test]
 fn one_way_delays_have_their_error_bound() {
     let offset = ClockOffset::new(Span::from_nanos(1_000_000), Span::from_nanos(5));
-    let (forward, back) = Ledger::directions(&complete(), offset).expect("four marks");
-    assert_eq!((forward.delay.nanos(), back.delay.nanos()), (20, 21));
+    let (forward, reverse) = Ledger::directions(&complete(), offset).expect("four marks");
+    assert_eq!((forward.delay.nanos(), reverse.delay.nanos()), (20, 21));
     assert_eq!(forward.bound, Span::from_nanos(5));
 }
 

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn invalid_networks_are_refused_and_host_bits_are_reported() {
-        for wrong in [
+        for invalid in [
             "",
             "10.0.0.0/33",
             "10.0.0.0/-1",
@@ -172,8 +172,8 @@ mod tests {
             "a/8",
         ] {
             assert!(
-                matches!(wrong.parse::<Network>(), Err(NoNetwork::Text(_))),
-                "{wrong}"
+                matches!(invalid.parse::<Network>(), Err(NoNetwork::Text(_))),
+                "{invalid}"
             );
         }
         let slip = "10.1.0.0/8".parse::<Network>().expect_err("a slip");

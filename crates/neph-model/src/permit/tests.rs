@@ -56,15 +56,18 @@ fn targets_not_allowed_are_refused_and_denials_take_precedence() {
 #[test]
 fn broadcast_and_multicast_addresses_are_never_allowed() {
     let anything = targets(&["0.0.0.0/0", "::/0"], &[]);
-    for many in [
+    for group_address in [
         "224.0.0.1:53",
         "255.255.255.255:53",
         "[ff02::1]:53",
         "[::ffff:224.0.0.1]:53",
     ] {
         assert!(
-            matches!(anything.check(at(many)), Err(Forbidden::GroupAddress(_))),
-            "{many}"
+            matches!(
+                anything.check(at(group_address)),
+                Err(Forbidden::GroupAddress(_))
+            ),
+            "{group_address}"
         );
     }
 }

@@ -115,7 +115,7 @@ impl Codec for DnsTcp {
                 outcome: Outcome::Reply,
             }),
         };
-        Ok(Step::Took(taken, arrival))
+        Ok(Step::Consumed(taken, arrival))
     }
 }
 

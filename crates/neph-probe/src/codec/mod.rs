@@ -23,7 +23,7 @@ pub(crate) enum Step {
     /// The available bytes are incomplete.
     More,
     /// A complete element of this many bytes.
-    Took(usize, Arrival),
+    Consumed(usize, Arrival),
 }
 
 /// A received element.

@@ -80,7 +80,7 @@ impl Codec for Mqtt {
                 return Err("the peer sent PINGRESP before CONNACK".to_owned());
             }
         };
-        Ok(Step::Took(taken, arrival))
+        Ok(Step::Consumed(taken, arrival))
     }
 
     fn encode_close_message(&mut self, out: &mut Vec<u8>) {
@@ -125,7 +125,7 @@ mod tests {
     fn a_refused_mqtt_connect_is_reported_with_its_code() {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         let step = codec.step(&mut [0x20, 2, 0, 5]).expect("a packet");
-        let Step::Took(4, Arrival::Refused(end)) = step else {
+        let Step::Consumed(4, Arrival::Refused(end)) = step else {
             panic!("{step:?}");
         };
         assert_eq!(
@@ -140,9 +140,12 @@ mod tests {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         assert!(codec.step(&mut [0xd0, 0]).is_err(), "before CONNACK");
         let opened = codec.step(&mut [0x20, 2, 0, 0]);
-        assert_eq!(opened, Ok(Step::Took(4, Arrival::Opened)));
+        assert_eq!(opened, Ok(Step::Consumed(4, Arrival::Opened)));
         let reply = Arrival::Reply(Replied::plain(None, None));
-        assert_eq!(codec.step(&mut [0xd0, 0, 0xd0]), Ok(Step::Took(2, reply)));
+        assert_eq!(
+            codec.step(&mut [0xd0, 0, 0xd0]),
+            Ok(Step::Consumed(2, reply))
+        );
         assert_eq!(codec.step(&mut [0xd0]), Ok(Step::More));
         assert!(
             codec.step(&mut [0x20, 2, 0, 0]).is_err(),

@@ -78,10 +78,10 @@ impl Ws {
         if let Err(error) = check_response(&head, &self.key) {
             let answer = (head.status() != 101).then_some(Answer::HttpStatus(head.status()));
             let end = ConnectionEnd::new(error.to_string(), answer);
-            return Ok(Step::Took(head.len(), Arrival::Refused(end)));
+            return Ok(Step::Consumed(head.len(), Arrival::Refused(end)));
         }
         self.open = true;
-        Ok(Step::Took(head.len(), Arrival::Opened))
+        Ok(Step::Consumed(head.len(), Arrival::Opened))
     }
 }
 
@@ -139,7 +139,7 @@ impl Codec for Ws {
             Event::Close(close) => Arrival::Closed(to_connection_end(close)),
             Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
         };
-        Ok(Step::Took(consumed, arrival))
+        Ok(Step::Consumed(consumed, arrival))
     }
 
     fn pay(&mut self, out: &mut Vec<u8>) {

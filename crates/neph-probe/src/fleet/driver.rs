@@ -48,16 +48,16 @@ pub(super) fn drive(
     stop: &Stop,
 ) -> Result<(), ProbeError> {
     let _awake = KeepAwake::new();
-    let rota = SendOrder::new(&spec.fleet, spec.count);
+    let send_order = SendOrder::new(&spec.fleet, spec.count);
     let moment = now();
     let mut driver = Driver {
-        session: Session::new(rota, spec.fleet.slots, spec.timeout),
+        session: Session::new(send_order, spec.fleet.slots, spec.timeout),
         transport,
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        gaps: Gaps::new(rota.gap(), rota.together(), spec.least_gap()),
-        reading: reading(rota.gap()),
+        gaps: Gaps::new(send_order.gap(), send_order.together(), spec.least_gap()),
+        reading: reading(send_order.gap()),
         permit: spec.permit.clone(),
         bytes: (spec.request_size + spec.response_size) as u64,
         read: moment,

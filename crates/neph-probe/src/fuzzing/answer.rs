@@ -40,7 +40,7 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     let caps = caps();
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budgets = Budgets::new(caps);
-    let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
+    let budget = budgets.of(peer, NoProgress::AT).expect("the first peer");
     let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::separate(&caps, budget));
     let mut written = Vec::new();
     let mut end = None;
@@ -80,15 +80,15 @@ const fn caps() -> ReflectorCaps {
 fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), CloseReason> {
     let arrived = Arrived {
         rx: None,
-        app_rx: StoodStill::AT,
+        app_rx: NoProgress::AT,
     };
-    let mut outcome = answerer.received(chunk, arrived, &mut StoodStill);
+    let mut outcome = answerer.received(chunk, arrived, &mut NoProgress);
     drain(answerer, written);
     let mut rounds = 0;
     while answerer.is_backlogged() && outcome.is_ok() {
         rounds += 1;
         assert!(rounds <= MESSAGES, "a backlog that does not shrink");
-        outcome = answerer.resume(arrived, &mut StoodStill);
+        outcome = answerer.resume(arrived, &mut NoProgress);
         drain(answerer, written);
     }
     outcome
@@ -111,13 +111,13 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
 }
 
 /// A clock that does not advance.
-struct StoodStill;
+struct NoProgress;
 
-impl StoodStill {
+impl NoProgress {
     const AT: Instant<Local> = Instant::from_nanos(1_000_000_000);
 }
 
-impl Times for StoodStill {
+impl Times for NoProgress {
     fn now(&mut self) -> Instant<Local> {
         Self::AT
     }

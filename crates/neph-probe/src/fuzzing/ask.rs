@@ -83,7 +83,7 @@ fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>
         let old_len = inbox.len();
         let (taken, arrival) = match codec.step(inbox) {
             Ok(Step::More) => return true,
-            Ok(Step::Took(taken, arrival)) => (taken, arrival),
+            Ok(Step::Consumed(taken, arrival)) => (taken, arrival),
             Err(reason) => {
                 understood.push(reason);
                 return false;

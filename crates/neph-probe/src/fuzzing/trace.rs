@@ -107,7 +107,7 @@ impl World {
     fn ask(&mut self, ask: Ask, steps: &mut Steps<'_>) {
         self.requests.push((self.now, ask));
         if steps.next().is_some_and(|byte| byte & 1 == 0) {
-            self.tracer.on_left(ask.probe, self.now);
+            self.tracer.on_tx_timestamp(ask.probe, self.now);
         }
         // Most are answered once; some not at all, some by several hosts, some by an unrelated host.
         while let Some(step) = steps.next()

@@ -195,7 +195,7 @@ impl World {
         });
         let peer_rx = self.now;
         self.truth.get_mut(&seq).expect("it was sent").answered += 1;
-        for arrives in self.arrivals(nic_tx + self.net.back) {
+        for arrives in self.arrivals(nic_tx + self.net.reverse_delay) {
             let truth = self.truth.get_mut(&seq).expect("it was sent");
             truth.replies.push((nic_tx, arrives));
             if truth.peer_rx == 0 {
@@ -272,7 +272,7 @@ fn without_loss_each_stage_equals_the_injected_delay() {
     for key in [None, Secret::new(SECRET)] {
         let net = Net {
             forward_delay: 15 * MS,
-            back: 5 * MS,
+            reverse_delay: 5 * MS,
             jitter: 800_000,
             kernel: 10_000,
             think: 300_000,
@@ -285,8 +285,8 @@ fn without_loss_each_stage_equals_the_injected_delay() {
         assert_true(&outcomes);
         let marks = outcomes.messages.iter().map(|message| &message.marks);
         let offset = proved(marks).expect("all four marks are there");
-        let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
-        assert!(wrong <= offset.bound(), "{wrong}");
+        let error = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
+        assert!(error <= offset.bound(), "{error}");
         for message in &outcomes.messages {
             let truth = &outcomes.truth[&message.seq.0];
             let (left, received) = truth.replies[0];
@@ -301,8 +301,8 @@ fn without_loss_each_stage_equals_the_injected_delay() {
                 Some(Span::from_nanos(300_000))
             );
             let (forward, _) = Ledger::directions(&message.marks, offset).expect("marks");
-            let wrong = (forward.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
-            assert!(wrong <= forward.bound);
+            let error = (forward.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
+            assert!(error <= forward.bound);
         }
     }
 }
@@ -317,7 +317,7 @@ fn the_tally_equals_the_events_of_the_simulated_network() {
             for jitter in [0, 40] {
                 let net = Net {
                     forward_delay: delay * MS,
-                    back: delay * MS,
+                    reverse_delay: delay * MS,
                     jitter: jitter * MS,
                     kernel: 10_000,
                     think: 50_000,

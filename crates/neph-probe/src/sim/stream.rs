@@ -67,7 +67,7 @@ struct Link {
     inbox: Vec<u8>,
     /// Arrival of the latest packet in each direction: TCP keeps their order.
     forward_delay: i64,
-    back: i64,
+    reverse_delay: i64,
     /// When the peer's thread is free again.
     busy: i64,
     sent: u64,
@@ -277,7 +277,7 @@ impl World {
             answerer,
             inbox: Vec::new(),
             forward_delay: 0,
-            back: 0,
+            reverse_delay: 0,
             busy: 0,
             sent: 0,
             returned: 0,
@@ -286,7 +286,7 @@ impl World {
         };
         self.links.insert(number, link);
         self.outcomes.truth.insert(number, Vec::new());
-        let stands = self.now + self.net.forward_delay + self.net.back;
+        let stands = self.now + self.net.forward_delay + self.net.reverse_delay;
         self.schedule_event(stands, number, Event::Connected);
     }
 
@@ -319,7 +319,7 @@ impl World {
         link.forward_delay = (nic_tx + delay).max(link.forward_delay + 1);
         link.sent += bytes.len() as u64;
         let (arrives, id) = (link.forward_delay, last_id(link.sent));
-        let acked = arrives + self.net.back;
+        let acked = arrives + self.net.reverse_delay;
         let ends = ends.then(|| {
             link.requested += 1;
             self.outcomes.truth.entry(number).or_default().push(Truth {
@@ -350,7 +350,7 @@ impl World {
             let time = nic_tx
                 + self
                     .random
-                    .up_to(2 * (self.net.forward_delay + self.net.back));
+                    .up_to(2 * (self.net.forward_delay + self.net.reverse_delay));
             self.schedule_event(time, number, Event::Reset);
         }
     }

@@ -10,7 +10,7 @@ const MS: i64 = 1_000_000;
 
 const QUIET: Net = Net {
     forward_delay: 15 * MS,
-    back: 5 * MS,
+    reverse_delay: 5 * MS,
     jitter: 3 * MS,
     kernel: 20_000,
     think: 700_000,
@@ -162,17 +162,18 @@ fn one_way_delays_are_exact_within_the_clock_error_bound() {
     let outcomes = run(&spec, QUIET, 3);
     let marks = outcomes.messages.iter().map(|message| &message.marks);
     let offset = proved(marks).expect("all four marks are there");
-    let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
-    assert!(wrong <= offset.bound(), "{wrong} beyond {}", offset.bound());
+    let error = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
+    assert!(error <= offset.bound(), "{error} beyond {}", offset.bound());
     for (message, truth) in outcomes.messages.iter().zip(&outcomes.truth[&0]) {
-        let (forward, back) = Ledger::directions(&message.marks, offset).expect("marks are there");
+        let (forward, reverse) =
+            Ledger::directions(&message.marks, offset).expect("marks are there");
         let injected = [
             truth.peer_rx - truth.nic_tx,
             truth.nic_rx - truth.peer_nic_tx,
         ];
-        for (one_way, injected) in [forward, back].into_iter().zip(injected) {
-            let wrong = (one_way.delay - Span::from_nanos(injected)).abs();
-            assert!(wrong <= one_way.bound, "{wrong}");
+        for (one_way, injected) in [forward, reverse].into_iter().zip(injected) {
+            let error = (one_way.delay - Span::from_nanos(injected)).abs();
+            assert!(error <= one_way.bound, "{error}");
         }
     }
 }
@@ -266,7 +267,7 @@ fn a_tcp_connect_probe_is_one_message() {
 fn each_protocol_takes_its_expected_number_of_round_trips() {
     let net = Net {
         forward_delay: 20 * MS,
-        back: 20 * MS,
+        reverse_delay: 20 * MS,
         ..Net::default()
     };
     let rtt = Span::from_millis(40);

@@ -183,7 +183,7 @@ impl Connection {
             match codec.step(&mut self.inbox[taken..]) {
                 Err(error) => break Some(Happening::Closed(ConnectionEnd::new(error, None))),
                 Ok(Step::More) => break None,
-                Ok(Step::Took(count, arrival)) => {
+                Ok(Step::Consumed(count, arrival)) => {
                     taken += count;
                     match arrival {
                         Arrival::Nothing if count == 0 => break None,
@@ -196,7 +196,7 @@ impl Connection {
                         Arrival::Reply(replied) => {
                             self.has_replied = true;
                             let ends_the_batch =
-                                taken == self.inbox.len() && self.channel.ends_whole();
+                                taken == self.inbox.len() && self.channel.ends_at_record_boundary();
                             report(Happening::Reply {
                                 replied,
                                 ends_the_batch,

@@ -74,21 +74,21 @@ fn a_read_that_spans_tls_records_has_no_message_timestamp() {
         out
     };
     let mut plain = Vec::new();
-    let mut ends_whole = |bytes: &[u8]| {
+    let mut ends_at_record_boundary = |bytes: &[u8]| {
         let opened = theirs.open(bytes, &mut plain, &mut Vec::new());
         opened.expect("it was sealed");
-        theirs.ends_whole()
+        theirs.ends_at_record_boundary()
     };
-    assert!(ends_whole(&sealed(b"one")));
+    assert!(ends_at_record_boundary(&sealed(b"one")));
     let [two, three] = [sealed(b"two"), sealed(b"three")];
     let (record_start, record_end) = three.split_at(4);
-    assert!(!ends_whole(&[&two, record_start].concat()));
+    assert!(!ends_at_record_boundary(&[&two, record_start].concat()));
     assert!(
-        !ends_whole(&record_end[..record_end.len() - 1]),
+        !ends_at_record_boundary(&record_end[..record_end.len() - 1]),
         "its seal is not whole"
     );
-    assert!(ends_whole(&record_end[record_end.len() - 1..]));
-    assert!(ends_whole(
+    assert!(ends_at_record_boundary(&record_end[record_end.len() - 1..]));
+    assert!(ends_at_record_boundary(
         &[sealed(b"four"), sealed(&vec![5; 40_000])].concat()
     ));
     assert_eq!(plain.len(), "onetwothreefour".len() + 40_000);

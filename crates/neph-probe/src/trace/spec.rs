@@ -119,7 +119,7 @@ impl TraceSpec {
     }
 
     /// How its hops are asked.
-    pub(super) const fn manner(&self) -> TraceSettings {
+    pub(super) const fn settings(&self) -> TraceSettings {
         match self.flows {
             FlowSet::EachProbe => TraceSettings::TRACEROUTE,
             FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::Enough { .. } => {

@@ -175,9 +175,9 @@ fn a_trace_with_too_few_flows_reports_that_it_needs_more() {
 #[test]
 fn per_packet_balancing_is_distinguished_from_per_flow() {
     let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
-    let mut often = spec(these(8));
-    often.queries = 10;
-    let run = run(&often, ProbeMatching::ByNumber, &mut net);
+    let mut repeated_spec = spec(these(8));
+    repeated_spec.queries = 10;
+    let run = run(&repeated_spec, ProbeMatching::ByNumber, &mut net);
     assert!(
         run.routes
             .iter()

@@ -92,7 +92,7 @@ impl Section {
                 None
             }
             ENHANCED_PACKET => Some(self.enhanced(body).ok_or(broken)??),
-            OLD_PACKET => Some(self.old(body).ok_or(broken)??),
+            OLD_PACKET => Some(self.obsolete_packet(body).ok_or(broken)??),
             SIMPLE_PACKET => Some(self.simple(body).ok_or(broken)??),
             _ => None,
         };
@@ -151,7 +151,7 @@ impl Section {
         self.stamped(interface, body)
     }
 
-    fn old<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
+    fn obsolete_packet<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
         let interface = u32::from(self.order.u16(body, 0)?);
         self.stamped(interface, body)
     }

@@ -48,7 +48,7 @@ pub enum HeaderError {
     Short(usize),
     /// Another protocol, version or content.
     #[error("no throughput datagram of version {VERSION}")]
-    Foreign,
+    Unrecognised,
 }
 
 impl Header {
@@ -80,12 +80,12 @@ impl Header {
             return Err(HeaderError::Short(datagram.len()));
         };
         if bytes[..4] != MAGIC || bytes[4] != VERSION {
-            return Err(HeaderError::Foreign);
+            return Err(HeaderError::Unrecognised);
         }
         let content = match bytes[5] {
             0 => Content::Hello,
             1 => Content::Data,
-            _ => return Err(HeaderError::Foreign),
+            _ => return Err(HeaderError::Unrecognised),
         };
         let long = |at: usize| {
             let mut part = [0; 8];

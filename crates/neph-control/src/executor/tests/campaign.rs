@@ -102,7 +102,7 @@ fn run_plan(
         version: "1".to_owned(),
         commit: "c".to_owned(),
     };
-    let mut crew = Participants {
+    let mut participants = Participants {
         store: store.as_mut(),
         executor,
         observer: &mut NoObserver,
@@ -110,8 +110,8 @@ fn run_plan(
         stop: &Stop::new(),
     };
     let ended = match before {
-        None => start(plan, None, None, &build, &mut crew),
-        Some(campaign) => resume(plan, campaign, &build, &mut crew),
+        None => start(plan, None, None, &build, &mut participants),
+        Some(campaign) => resume(plan, campaign, &build, &mut participants),
     };
     ended.map(|(campaign, _)| campaign)
 }

@@ -31,7 +31,7 @@ pub(super) struct ControllerWorld {
     time: Arc<AtomicI64>,
     controller: Option<AgentsExecutor<Wire>>,
     agents: BTreeMap<AgentName, Option<Worker<Fake>>>,
-    start_counts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    starts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
     campaign: CampaignId,
     orders: Vec<Order>,
     /// Experiments of each open ticket.
@@ -39,7 +39,7 @@ pub(super) struct ControllerWorld {
     journals: BTreeMap<ExperimentId, PathBuf>,
     /// The store: messages and endings.
     stored: BTreeMap<ExperimentId, (Vec<Message>, Ending)>,
-    dice: SeededRandom,
+    random: SeededRandom,
     lossy: bool,
     pub(super) happened: BTreeMap<&'static str, u64>,
 }
@@ -67,13 +67,13 @@ impl ControllerWorld {
             time: Arc::default(),
             controller: None,
             agents: agents.into_iter().collect(),
-            start_counts: Arc::default(),
+            starts: Arc::default(),
             campaign,
             orders: (0..ORDERS).map(of).collect(),
             open: BTreeMap::new(),
             journals: BTreeMap::new(),
             stored: BTreeMap::new(),
-            dice: SeededRandom::new(seed),
+            random: SeededRandom::new(seed),
             lossy: true,
             happened: BTreeMap::new(),
         }
@@ -137,11 +137,11 @@ impl ControllerWorld {
 
     fn step(&mut self) {
         self.time.fetch_add(100_000_000, Ordering::Relaxed);
-        match self.dice.roll() % 10 {
+        match self.random.roll() % 10 {
             0 => self.order_one(),
             1..=3 => self.control(),
             4..=8 => self.agent(),
-            _ if self.lossy && self.dice.percent(25) => self.kill(),
+            _ if self.lossy && self.random.percent(25) => self.kill(),
             _ => self.control(),
         }
     }
@@ -200,7 +200,7 @@ impl ControllerWorld {
         };
         assert_eq!(endings.len(), experiments.len());
         for (id, ending) in experiments.iter().zip(endings) {
-            if self.lossy && self.dice.percent(10) {
+            if self.lossy && self.random.percent(10) {
                 self.kill_controller();
                 return false;
             }
@@ -209,7 +209,7 @@ impl ControllerWorld {
                 let messages = journal.map_or_else(Vec::new, |folder| read(folder, *id));
                 self.stored.insert(*id, (messages, ending));
             }
-            if self.lossy && self.dice.percent(10) {
+            if self.lossy && self.random.percent(10) {
                 self.kill_controller();
                 return false;
             }
@@ -220,15 +220,14 @@ impl ControllerWorld {
 
     /// One step of one agent.
     fn agent(&mut self) {
-        let agent_name = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
-        let start_counts = Arc::clone(&self.start_counts);
-        let folder = self.folder.path().join(agent_name.as_str());
+        let agent = name(["a", "b"][usize::try_from(self.random.roll() % 2).expect("small")]);
+        let starts = Arc::clone(&self.starts);
+        let folder = self.folder.path().join(agent.as_str());
         let mut sent_messages = Vec::new();
-        let worker = self.agents.get_mut(&agent_name).expect("it is there");
+        let worker = self.agents.get_mut(&agent).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
-            let guard = guard(&folder, &agent_name, authority().certificate());
-            let worker =
-                Worker::new(&folder, Fake::new(start_counts), "1", guard).expect("readable");
+            let guard = guard(&folder, &agent, authority().certificate());
+            let worker = Worker::new(&folder, Fake::new(starts), "1", guard).expect("readable");
             sent_messages.push(worker.hello());
             worker
         });
@@ -236,18 +235,18 @@ impl ControllerWorld {
             let mut wires = self.wire.lock();
             wires
                 .to_agents
-                .entry(agent_name.clone())
+                .entry(agent.clone())
                 .or_default()
                 .pop_front()
         };
         if let Some(message) = received {
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 *self.happened.entry("doubled").or_default() += 1;
                 let mut wires = self.wire.lock();
-                let queue = wires.to_agents.entry(agent_name.clone()).or_default();
+                let queue = wires.to_agents.entry(agent.clone()).or_default();
                 queue.push_back(message.clone());
             }
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 *self.happened.entry("lost").or_default() += 1;
             } else {
                 sent_messages.extend(worker.take(message).expect("writable"));
@@ -256,36 +255,34 @@ impl ControllerWorld {
             sent_messages.extend(worker.work(Span::ZERO).expect("writable"));
         }
         for message in sent_messages {
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 self.count("lost");
                 continue;
             }
-            let is_reset = self.lossy && self.dice.percent(10);
+            let is_reset = self.lossy && self.random.percent(10);
             let mut wires = self.wire.lock();
-            if is_reset
-                && let Some(late) = wires.late.replace((agent_name.clone(), message.clone()))
-            {
+            if is_reset && let Some(late) = wires.late.replace((agent.clone(), message.clone())) {
                 wires.to_controller.push_back(late);
             }
-            wires.to_controller.push_back((agent_name.clone(), message));
+            wires.to_controller.push_back((agent.clone(), message));
         }
     }
 
     fn kill(&mut self) {
-        if self.dice.percent(40) {
+        if self.random.percent(40) {
             self.kill_controller();
             return;
         }
-        let agent_name = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        let agent = name(["a", "b"][usize::try_from(self.random.roll() % 2).expect("small")]);
         self.count("agent killed");
-        self.agents.insert(agent_name.clone(), None);
-        self.wire.lock().to_agents.remove(&agent_name);
+        self.agents.insert(agent.clone(), None);
+        self.wire.lock().to_agents.remove(&agent);
     }
 
     fn kill_controller(&mut self) {
         self.count("controller killed");
         let killed = self.controller.take();
-        if let Some(mut killed) = killed.filter(|_| self.dice.percent(30)) {
+        if let Some(mut killed) = killed.filter(|_| self.random.percent(30)) {
             self.count("power lost");
             killed.dispatcher.lose_power();
         }
@@ -356,15 +353,12 @@ impl ControllerWorld {
         let failed = |(_, ending): &&(Vec<Message>, Ending)| *ending != Ending::Complete;
         let cut_off = self.stored.values().filter(failed).count();
         *self.happened.entry("cut off").or_default() += cut_off as u64;
-        let start_counts = self.start_counts.lock().expect("whole");
-        assert!(
-            start_counts.values().all(|times| *times == 1),
-            "{start_counts:?}"
-        );
+        let starts = self.starts.lock().expect("whole");
+        assert!(starts.values().all(|times| *times == 1), "{starts:?}");
         let expected: Vec<Message> = (0..MESSAGES).map(message).collect();
         let ids: BTreeSet<_> = self.stored.keys().collect();
         assert!(
-            start_counts.keys().all(|id| ids.contains(id)),
+            starts.keys().all(|id| ids.contains(id)),
             "what was carried out is stored"
         );
         for (id, (messages, ending)) in &self.stored {

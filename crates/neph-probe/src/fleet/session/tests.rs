@@ -64,12 +64,12 @@ fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
         lifetime: shape.lifetime.map(Span::from_nanos),
         criteria: None,
     };
-    let rota = SendOrder::new(&fleet, Some(shape.count));
+    let send_order = SendOrder::new(&fleet, Some(shape.count));
     let mut world = World {
         net,
         refusals,
         random: Random(seed),
-        session: Session::new(rota, shape.slots, Span::from_nanos(shape.timeout)),
+        session: Session::new(send_order, shape.slots, Span::from_nanos(shape.timeout)),
         timeout: shape.timeout,
         ports: (0..)
             .step_by(usize::from(PORTS))
@@ -140,7 +140,8 @@ impl World {
             for _ in 0..=u64::from(self.random.chance(self.net.duplicates)) {
                 if !self.random.chance(self.net.loss) {
                     let jitter = self.random.up_to(self.net.jitter);
-                    let arrives = truth.departed + self.net.forward_delay + self.net.back + jitter;
+                    let arrives =
+                        truth.departed + self.net.forward_delay + self.net.reverse_delay + jitter;
                     truth.arrivals.push(arrives);
                     self.schedule_event(arrives, reply(request, arrives));
                 }

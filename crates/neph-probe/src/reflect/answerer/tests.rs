@@ -126,7 +126,7 @@ fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
     if codec.open(&mut out) == Opening::Wait {
         give(&mut answerer, &out, 0);
         let step = codec.step(&mut sent(&mut answerer));
-        assert!(matches!(step, Ok(CodecStep::Took(..))), "{step:?}");
+        assert!(matches!(step, Ok(CodecStep::Consumed(..))), "{step:?}");
         out.clear();
     }
     codec.request(1, &mut out);

@@ -11,9 +11,9 @@ fn ip(text: &str) -> IpAddr {
 }
 
 struct SlotFixture {
-    seats: Arc<ConnectionSlots>,
+    connection_slots: Arc<ConnectionSlots>,
     stream: Arc<TcpStream>,
-    guests: Vec<(IpAddr, SlotGuard)>,
+    connections: Vec<(IpAddr, SlotGuard)>,
 }
 
 impl SlotFixture {
@@ -21,22 +21,25 @@ impl SlotFixture {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         Self {
-            seats: Arc::new(ConnectionSlots::new(ReflectorCaps {
+            connection_slots: Arc::new(ConnectionSlots::new(ReflectorCaps {
                 connections,
                 connections_per_peer,
                 idle: Span::from_secs(300),
                 ..ReflectorCaps::default()
             })),
             stream: Arc::new(TcpStream::connect(address).expect("it listens")),
-            guests: Vec::new(),
+            connections: Vec::new(),
         }
     }
 
     /// Whether a connection of this address finds a place.
     fn come(&mut self, text: &str, secs: i64) -> bool {
-        match self.seats.receive(ip(text), &self.stream, at(secs)) {
-            Reception::Seated(guard) | Reception::Replaced(guard) => {
-                self.guests.push((ip(text), guard));
+        match self
+            .connection_slots
+            .receive(ip(text), &self.stream, at(secs))
+        {
+            Reception::Granted(guard) | Reception::Replaced(guard) => {
+                self.connections.push((ip(text), guard));
                 true
             }
             Reception::Refused => false,
@@ -45,15 +48,15 @@ impl SlotFixture {
 
     /// How many places an address has.
     fn places(&self, text: &str) -> u32 {
-        self.seats.lock().count(2, &ip(text))
+        self.connection_slots.lock().count(2, &ip(text))
     }
 
     /// The threads of connections that were ended are over.
     fn clear(&mut self) {
-        let state = self.seats.lock();
+        let state = self.connection_slots.lock();
         let numbers: Vec<u64> = state.slots.keys().copied().collect();
         drop(state);
-        self.guests
+        self.connections
             .retain(|(_, guest)| numbers.contains(&guest.number));
     }
 }
@@ -78,7 +81,7 @@ fn a_new_peer_gets_a_slot_when_two_addresses_hold_all_slots() {
         assert!(fixture.come(address, second));
     }
     assert!(fixture.come("192.0.2.9", 100));
-    assert_eq!(fixture.guests.len(), 9);
+    assert_eq!(fixture.connections.len(), 9);
     fixture.clear();
     let first_of_both = fixture.places("192.0.2.1") + fixture.places("192.0.2.2");
     assert_eq!((first_of_both, fixture.places("192.0.2.9")), (7, 1));
@@ -101,13 +104,13 @@ fn the_longest_idle_connection_is_closed_first() {
     for second in 0..3 {
         assert!(fixture.come("192.0.2.1", second));
     }
-    fixture.guests[0].1.hear(at(50));
+    fixture.connections[0].1.hear(at(50));
     assert!(fixture.come("192.0.2.2", 60));
-    let closed_number = fixture.guests[1].1.number;
+    let closed_number = fixture.connections[1].1.number;
     fixture.clear();
     assert!(
         fixture
-            .guests
+            .connections
             .iter()
             .all(|(_, guest)| guest.number != closed_number)
     );
@@ -148,10 +151,10 @@ fn the_idle_timeout_shrinks_with_the_number_of_free_slots() {
     for count in 1..=100 {
         assert!(fixture.come("192.0.2.1", 0));
         if [50, 75, 99, 100].contains(&count) {
-            idle.push(fixture.seats.idle());
+            idle.push(fixture.connection_slots.idle());
         }
     }
     assert_eq!(idle, [300, 150, 6, 5].map(Span::from_secs));
-    fixture.guests.truncate(10);
-    assert_eq!(fixture.seats.idle(), Span::from_secs(300));
+    fixture.connections.truncate(10);
+    assert_eq!(fixture.connection_slots.idle(), Span::from_secs(300));
 }

@@ -103,10 +103,10 @@ impl World {
             }
             let bytes: Vec<u8> = rest.drain(..count).collect();
             let nic_tx = from + self.random.up_to(self.net.kernel);
-            let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
+            let delay = self.net.reverse_delay + self.random.up_to(self.net.jitter) + self.stall();
             let link = self.links.get_mut(&number).expect("looked for");
-            link.back = (nic_tx + delay).max(link.back + 1);
-            let arrives = link.back;
+            link.reverse_delay = (nic_tx + delay).max(link.reverse_delay + 1);
+            let arrives = link.reverse_delay;
             let ends = (written.is_reply && rest.is_empty()).then(|| {
                 link.answered += 1;
                 link.answered - 1
@@ -120,7 +120,7 @@ impl World {
                 arrives,
                 ends,
             };
-            self.later(arrives, number, Event::ToUs(packet));
+            self.schedule_event(arrives, number, Event::ToUs(packet));
         }
     }
 }

@@ -178,7 +178,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
                     };
                     coming.insert((at, turn), received);
                 }
-                tracer.on_left(ask.probe, now);
+                tracer.on_tx_timestamp(ask.probe, now);
             }
             Turn::Wait(until) => {
                 let first = coming.keys().next().copied().filter(|(at, _)| *at <= until);

@@ -5,14 +5,14 @@ use crate::random::Random;
 
 const MICRO: i64 = 1_000;
 
-fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+fn steps(simulated: &Exchanges) -> Vec<super::super::ClockStep> {
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     course.steps()
 }
 
 /// Whether the truth lies in every reported bound, and how often one is reported.
-fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+fn contains(peer: &Peer, simulated: &Exchanges, seconds: i64) -> usize {
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
     let found_fits: Vec<_> = fits.collect();
     for fit in &found_fits {
@@ -39,13 +39,13 @@ fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
                 rate: 40e-6,
                 set: vec![(step_time, by)],
             };
-            let made = peer.exchanges(
+            let simulated = peer.exchanges(
                 80 * SECOND / interval,
                 interval,
                 min_delay.map(|m| m * MILLI),
                 3,
             );
-            let steps = steps(&made);
+            let steps = steps(&simulated);
             let [step] = steps[..] else {
                 panic!("{min_delay:?} {by} {interval}: {steps:?}")
             };
@@ -62,7 +62,7 @@ fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
                 (step.by - by).abs() <= 200 * MICRO,
                 "about what both moved by: {step:?}"
             );
-            assert!(contains(&peer, &made, 80) > 780);
+            assert!(contains(&peer, &simulated, 80) > 780);
         }
     }
 }
@@ -75,15 +75,15 @@ fn a_path_change_in_one_or_both_directions_is_no_clock_step() {
             rate: -20e-6,
             set: Vec::new(),
         };
-        let mut made = peer.exchanges(600, SECOND / 10, [10 * MILLI, 10 * MILLI], 9);
-        for limit in &mut made.at_most[300..] {
+        let mut simulated = peer.exchanges(600, SECOND / 10, [10 * MILLI, 10 * MILLI], 9);
+        for limit in &mut simulated.at_most[300..] {
             limit.offset += moved[0] * MILLI;
         }
-        for limit in &mut made.at_least[300..] {
+        for limit in &mut simulated.at_least[300..] {
             limit.offset -= moved[1] * MILLI;
         }
-        assert_eq!(steps(&made), [], "{moved:?}");
-        assert_eq!(contains(&peer, &made, 60), 600);
+        assert_eq!(steps(&simulated), [], "{moved:?}");
+        assert_eq!(contains(&peer, &simulated, 60), 600);
     }
 }
 
@@ -95,7 +95,7 @@ fn varying_delays_are_no_clock_steps() {
     for turn in 0..24 {
         let scale = [100_000.0, 1_000_000.0, 5_000_000.0][turn % 3];
         let mut queues = [0.0_f64; 2];
-        let mut made = Exchanges::default();
+        let mut simulated = Exchanges::default();
         for at in (0..30_000).map(|n| n * SECOND / 10) {
             let mut delay = |queue: &mut f64| {
                 let more = match turn / 3 % 4 {
@@ -122,10 +122,10 @@ fn varying_delays_are_no_clock_steps() {
                 within: there + back,
                 offset,
             };
-            made.at_most.push(shows(there));
-            made.at_least.push(shows(-back));
+            simulated.at_most.push(shows(there));
+            simulated.at_least.push(shows(-back));
         }
-        let sets = find_clock_sets(made.limits());
+        let sets = find_clock_sets(simulated.limits());
         assert_eq!(sets, [], "kind {}, {scale}", turn / 3 % 4);
     }
 }
@@ -134,7 +134,7 @@ fn varying_delays_are_no_clock_steps() {
 fn slewing_is_detected_at_its_start_or_end_or_stays_within_the_bound() {
     // 500 ppm for four seconds: 2 ms, in a room of 20.
     let peer = |at: i64| (at - 30 * SECOND).clamp(0, 4 * SECOND) / 2_000;
-    let mut made = Exchanges::default();
+    let mut simulated = Exchanges::default();
     let mut random = Random::new(1);
     for at in (0..1_200).map(|n| n * SECOND / 20) {
         let mut delay =
@@ -145,10 +145,10 @@ fn slewing_is_detected_at_its_start_or_end_or_stays_within_the_bound() {
             within: there + back,
             offset: peer(at + there) + offset,
         };
-        made.at_most.push(shows(there));
-        made.at_least.push(shows(-back));
+        simulated.at_most.push(shows(there));
+        simulated.at_least.push(shows(-back));
     }
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     for at in (0..600).map(|n| n * SECOND / 10) {
         let Some(fit) = course.at(at) else { continue };
         assert!((fit.offset - peer(at)).abs() <= fit.bound, "{fit:?}");
