@@ -4,7 +4,7 @@
 //! Owns how people write a load, and their mistakes. [`Stress`] owns what a load is; the ground that has
 //! the lab makes it.
 
-use neph_model::{BitRate, LoadUnits, NoLoad, Stress};
+use neph_model::{BitRate, LoadUnits, ParseLoadError, Stress};
 use neph_text::{
     Fault, FromNode, Node, Problems, Spanned, Value, is_hidden, parse_percent, parse_rate,
 };
@@ -25,11 +25,11 @@ pub fn parse(text: &str) -> Result<Stress, Fault> {
     }
     UNITS.loads(text).map(Stress::of).map_err(|error| {
         let remedy = match &error {
-            NoLoad::Text(_) => {
+            ParseLoadError::Text(_) => {
                 "write \"none\", sites and shares such as \"vm1 80%, vm2 25%\", or traffic such as \
                  \"vm2 flow 10.0.0.1:8080 max\" or \"vm2 stream 10.0.0.1:8080 1450kbit/s\""
             }
-            NoLoad::DuplicateLoad(_) => "write one share or rate for it",
+            ParseLoadError::DuplicateLoad(_) => "write one share or rate for it",
         };
         Fault::new(error.to_string(), remedy)
     })

@@ -246,7 +246,7 @@ impl CaptureInterface {
             let skip_reason = |link| why_not(link, packet.bytes(), length);
             let dissected = dissected.as_ref();
             let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, skip_reason));
-            let is_not_ip = dissected.is_err_and(|nothing| nothing == NoPacket::NotIp);
+            let is_not_ip = dissected.is_err_and(|reason| reason == NoPacket::NotIp);
             counters.not_ip += u64::from(is_not_ip);
             take(packet, dissected);
         })

@@ -12,9 +12,9 @@ use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix, next_frame};
 
-use crate::beginning::Beginning;
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::pace::Pace;
+use crate::start_barrier::StartBarrier;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
 /// Timeout for connecting and for the answer to the hello: a busy peer is slow.
@@ -82,13 +82,13 @@ pub struct Carried {
 /// Generates the traffic until its time is over or `stop` is set. It works from the first reply on.
 pub(crate) fn converse(
     subject: &Subject,
-    beginning: &Beginning,
+    start_barrier: &StartBarrier,
     stop: &Stop,
 ) -> Result<Carried, String> {
     let connected = connect(subject.address, CONNECT_TIMEOUT);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     agree(&mut stream, subject)?;
-    let mut talk = ConversationState::new(subject, beginning);
+    let mut talk = ConversationState::new(subject, start_barrier);
     let start = now();
     let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, start, stop);
     let (end_time, stats) = (
@@ -157,7 +157,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 
 struct ConversationState<'s> {
     subject: &'s Subject,
-    beginning: &'s Beginning<'s>,
+    start_barrier: &'s StartBarrier<'s>,
     /// A complete message with its length, rewritten with each sequence number.
     message: Vec<u8>,
     /// Bytes of it that are written.
@@ -186,13 +186,13 @@ struct OverrunProgress {
 }
 
 impl<'s> ConversationState<'s> {
-    fn new(subject: &'s Subject, beginning: &'s Beginning) -> Self {
+    fn new(subject: &'s Subject, start_barrier: &'s StartBarrier) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
         Request { seq: 0 }.encode_into(size, &mut message);
         Self {
             subject,
-            beginning,
+            start_barrier,
             written: message.len(),
             message,
             inbox: Vec::new(),
@@ -342,7 +342,7 @@ impl Traffic for ConversationState<'_> {
         {
             self.carried.answered += 1;
             if self.carried.answered == 1 {
-                self.beginning.one_works();
+                self.start_barrier.one_works();
             }
             self.carried.back += payload.len() as u64;
             self.carried.received += self.size();

@@ -63,9 +63,9 @@ impl Default for ExpectedStatus {
 
 /// What was typed is no set of statuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoStatus(String);
+pub struct ParseStatusError(String);
 
-impl fmt::Display for NoStatus {
+impl fmt::Display for ParseStatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -76,16 +76,16 @@ impl fmt::Display for NoStatus {
     }
 }
 
-impl std::error::Error for NoStatus {}
+impl std::error::Error for ParseStatusError {}
 
 impl FromStr for ExpectedStatus {
-    type Err = NoStatus;
+    type Err = ParseStatusError;
 
     /// Reads `200`, `2xx`, `200-204`, several of them with commas, or `any`.
-    fn from_str(text: &str) -> Result<Self, NoStatus> {
+    fn from_str(text: &str) -> Result<Self, ParseStatusError> {
         let mut statuses = Self::none();
         for part in text.split(',').map(str::trim) {
-            let (first, last) = range(part).ok_or_else(|| NoStatus(part.to_owned()))?;
+            let (first, last) = range(part).ok_or_else(|| ParseStatusError(part.to_owned()))?;
             (first..=last).for_each(|status| statuses.add(status));
         }
         Ok(statuses)
@@ -144,9 +144,9 @@ impl From<ExpectedStatus> for String {
 }
 
 impl TryFrom<String> for ExpectedStatus {
-    type Error = NoStatus;
+    type Error = ParseStatusError;
 
-    fn try_from(text: String) -> Result<Self, NoStatus> {
+    fn try_from(text: String) -> Result<Self, ParseStatusError> {
         text.parse()
     }
 }

@@ -94,12 +94,12 @@ struct Builder {
 
 impl Builder {
     const fn starting_at(from: Instant<Local>) -> Self {
-        let nothing = Entry {
+        let empty_entry = Entry {
             stages: StageSet::EMPTY,
             time: Span::ZERO,
         };
         Self {
-            entries: [nothing; Stage::ALL.len()],
+            entries: [empty_entry; Stage::ALL.len()],
             len: 0,
             open: StageSet::EMPTY,
             from,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{NoParameter, Parameter, ParameterName};
+use crate::{Parameter, ParameterName, ParseParameterError};
 
 /// Parameters with their values, each parameter at most once. Serialised as a map of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,9 +72,9 @@ impl From<Parameters> for BTreeMap<String, String> {
 }
 
 impl TryFrom<BTreeMap<String, String>> for Parameters {
-    type Error = NoParameter;
+    type Error = ParseParameterError;
 
-    fn try_from(texts: BTreeMap<String, String>) -> Result<Self, NoParameter> {
+    fn try_from(texts: BTreeMap<String, String>) -> Result<Self, ParseParameterError> {
         let read = |(name, text): (String, String)| {
             Parameter::read(ParameterName::from_name(&name)?, &text)
         };

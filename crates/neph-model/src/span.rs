@@ -155,17 +155,17 @@ impl fmt::Display for Span {
 /// A text that is no length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no length of time: write a number and ns, us, ms or s")]
-pub struct NoSpan(String);
+pub struct ParseSpanError(String);
 
 /// As [`Span`] is displayed, or as [`Span::exact`] writes it; no digit may be finer than a
 /// nanosecond.
 impl FromStr for Span {
-    type Err = NoSpan;
+    type Err = ParseSpanError;
 
-    fn from_str(text: &str) -> Result<Self, NoSpan> {
+    fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         nanos_of(text)
             .map(Self)
-            .ok_or_else(|| NoSpan(text.to_owned()))
+            .ok_or_else(|| ParseSpanError(text.to_owned()))
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Tls {
     connection: Connection,
     records: Records,
     /// See [`Channel::ends_whole`].
-    ends_at_record_boundary: bool,
+    is_at_record_end: bool,
     /// See [`Channel::has_ended`].
     has_ended: bool,
 }
@@ -74,7 +74,7 @@ impl Channel {
         Self::Tls(Box::new(Tls {
             connection,
             records: Records::default(),
-            ends_at_record_boundary: false,
+            is_at_record_end: false,
             has_ended: false,
         }))
     }
@@ -155,7 +155,7 @@ impl Channel {
             let (record, rest) = received.split_at(count);
             let before = plain.len();
             tls.open(record, plain, out)?;
-            tls.ends_at_record_boundary = ends && plain.len() > before;
+            tls.is_at_record_end = ends && plain.len() > before;
             received = rest;
         }
         self.speak(out)
@@ -182,10 +182,10 @@ impl Channel {
     /// Whether the last received byte carried, or encrypted, the last byte that the protocol got. Only then
     /// is the kernel timestamp of a read that of the message. A part of the next record, or a record of TLS
     /// itself, may follow the record that ends the message.
-    pub(crate) const fn ends_at_record_boundary(&self) -> bool {
+    pub(crate) const fn is_at_record_end(&self) -> bool {
         match self {
             Self::Plain => true,
-            Self::Tls(tls) => tls.ends_at_record_boundary,
+            Self::Tls(tls) => tls.is_at_record_end,
         }
     }
 }

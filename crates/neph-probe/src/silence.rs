@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn each_silence_message_names_the_port_and_the_remedy() {
-        let nothing = EndpointState {
+        let unreachable = EndpointState {
             probe: ProbeKind::Udp,
             has_key: false,
             is_free: false,
@@ -196,7 +196,7 @@ mod tests {
         };
         let free = EndpointState {
             is_free: true,
-            ..nothing
+            ..unreachable
         };
         let remote = EndpointState {
             remote: true,
@@ -204,17 +204,17 @@ mod tests {
         };
         let silent_endpoint = EndpointState {
             is_reflector: true,
-            ..nothing
+            ..unreachable
         };
         let udp = ("192.0.2.1:862", ProbeKind::Udp);
         let sentences = [
             sentence_about(udp, remote),
             sentence_about(udp, free),
-            sentence_about(udp, nothing),
+            sentence_about(udp, unreachable),
             sentence_about(udp, silent_endpoint),
             sentence_about(("[2001:db8::1]:8080", ProbeKind::Udp), free),
             sentence_about(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
-            sentence_about(("192.0.2.1:443", ProbeKind::Syn), nothing),
+            sentence_about(("192.0.2.1:443", ProbeKind::Syn), unreachable),
         ];
         let expected = [
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",

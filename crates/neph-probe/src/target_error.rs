@@ -1,13 +1,13 @@
 //! Why a target has no address, each in one sentence with a remedy.
 
-use neph_model::{Forbidden, NoTarget};
+use neph_model::{Forbidden, ParseTargetError};
 
 /// A target without an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Its text is no target.
     #[error(transparent)]
-    Text(#[from] NoTarget),
+    Text(#[from] ParseTargetError),
     /// The name has no address.
     #[error(
         "target '{host}' cannot be resolved{version}: {reason}; check the name, or give an address"

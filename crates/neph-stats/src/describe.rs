@@ -101,9 +101,9 @@ mod tests {
         let d = describe(Sorted::check(&[4.5]).unwrap()).unwrap();
         assert_eq!((d.n, d.sd, d.mean_interval), (1, None, None));
         assert_eq!((d.five.min, d.five.median, d.five.max), (4.5, 4.5, 4.5));
-        let nothing = describe(Sorted::check(&[]).unwrap());
+        let empty = describe(Sorted::check(&[]).unwrap());
         assert_eq!(
-            nothing,
+            empty,
             Err(StatsError::TooFew {
                 subject: "description",
                 need: 1,

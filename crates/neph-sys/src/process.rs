@@ -192,9 +192,9 @@ pub fn descriptor(pid: u32) -> io::Result<OwnedFd> {
 /// Not permitted.
 pub fn ask_through(descriptor: BorrowedFd<'_>, request: Request) -> io::Result<()> {
     let (fd, signal) = (descriptor.as_raw_fd(), request.signal());
-    let nothing = std::ptr::null::<libc::siginfo_t>();
+    let no_siginfo = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: pidfd_send_signal reads no memory where it is given no siginfo.
-    if unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0) } == 0 {
+    if unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_siginfo, 0) } == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();

@@ -121,7 +121,7 @@ impl<'a> Opening<'a> {
                     continue;
                 };
                 let is_answer = response.headers.cseq() == request.headers.cseq();
-                let received = dialogue.hear(&response);
+                let received = dialogue.process_response(&response);
                 let received =
                     received.map_err(|refusal| Receiver::refusal_error(peer, refusal))?;
                 if is_answer && response.status >= 200 {

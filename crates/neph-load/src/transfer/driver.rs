@@ -110,7 +110,7 @@ impl Driver {
         let elapsed = || now() - began;
         let mut is_open = true;
         loop {
-            is_open = is_open && self.hear(stream, traffic, began)?;
+            is_open = is_open && self.receive(stream, traffic, began)?;
             if stop.is_set() {
                 traffic.stopped();
             }
@@ -160,7 +160,7 @@ impl Driver {
     }
 
     /// Reads available data while it is needed; returns whether more may arrive.
-    fn hear(
+    fn receive(
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,

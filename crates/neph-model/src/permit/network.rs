@@ -14,7 +14,7 @@ pub struct Network {
 
 /// A text that is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoNetwork {
+pub enum ParseNetworkError {
     /// Neither an address nor one with a prefix.
     #[error("'{0}' is no network")]
     Text(String),
@@ -73,10 +73,10 @@ fn masked_v6(address: Ipv6Addr, prefix: u8) -> u128 {
 }
 
 impl FromStr for Network {
-    type Err = NoNetwork;
+    type Err = ParseNetworkError;
 
-    fn from_str(text: &str) -> Result<Self, NoNetwork> {
-        let no = || NoNetwork::Text(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
+        let no = || ParseNetworkError::Text(text.to_owned());
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix.parse::<u8>().map_err(|_| no())?)),
             None => (text, None),
@@ -104,7 +104,7 @@ impl FromStr for Network {
         if base == address {
             Ok(meant)
         } else {
-            Err(NoNetwork::HostBitsSet {
+            Err(ParseNetworkError::HostBitsSet {
                 given: text.to_owned(),
                 meant,
             })
@@ -172,7 +172,7 @@ mod tests {
             "a/8",
         ] {
             assert!(
-                matches!(invalid.parse::<Network>(), Err(NoNetwork::Text(_))),
+                matches!(invalid.parse::<Network>(), Err(ParseNetworkError::Text(_))),
                 "{invalid}"
             );
         }

@@ -149,7 +149,7 @@ impl Syns {
     }
 
     /// Extends the receiver's filter to this port.
-    fn hear(&mut self, port: u16) -> io::Result<()> {
+    fn receive_on_port(&mut self, port: u16) -> io::Result<()> {
         let block = port - port % BLOCK..=port | (BLOCK - 1);
         let wanted = match &self.incoming {
             Some(incoming) if incoming.contains(&port) => return Ok(()),
@@ -258,7 +258,7 @@ impl Transport for Syns {
             .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
         let taken = taken.map_err(refusal)?;
         let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
-        self.hear(port)
+        self.receive_on_port(port)
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
         self.holders.keep(port, holder);

@@ -156,7 +156,7 @@ impl ConnectionSlots {
 
 impl SlotGuard {
     /// The peer sent something.
-    pub(super) fn hear(&self, now: Instant<Local>) {
+    pub(super) fn record_received(&self, now: Instant<Local>) {
         self.received.store(now.nanos(), Ordering::Relaxed);
     }
 

@@ -119,13 +119,13 @@ impl Server<'_> {
             }
             if self.receive(&mut buffer)? {
                 incoming = now();
-                self.guard.hear(incoming);
+                self.guard.record_received(incoming);
             }
             self.check_memory()?;
             if self.wait_for_turn()? {
                 // The turn is awaited, not the peer.
                 incoming = now();
-                self.guard.hear(incoming);
+                self.guard.record_received(incoming);
             }
             // A peer that sends single bytes is no reason to wait longer.
             self.check_patience(incoming)?;
@@ -224,7 +224,7 @@ impl Server<'_> {
                     self.answerer.outbox().wrote(count);
                     if progress.is_some() {
                         // It still reads, so it is not idle.
-                        self.guard.hear(now());
+                        self.guard.record_received(now());
                     }
                     written += count as u64;
                 }
@@ -282,7 +282,7 @@ impl Server<'_> {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
                 Ok(received) => {
                     bytes += received.len as u64;
-                    self.guard.hear(now());
+                    self.guard.record_received(now());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),

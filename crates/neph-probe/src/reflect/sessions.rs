@@ -113,7 +113,7 @@ mod tests {
         let mut sessions = Sessions::new(10);
         for seq in [0, 0, 1, 2] {
             let session = sessions.of(peer(7), seq, at(0));
-            session.hear(seq);
+            session.record_request(seq);
             session
                 .previous
                 .get_or_insert(PreviousTx { seq: 7, nic_tx: 7 });

@@ -196,7 +196,7 @@ impl Connection {
                         Arrival::Reply(replied) => {
                             self.has_replied = true;
                             let ends_the_batch =
-                                taken == self.inbox.len() && self.channel.ends_at_record_boundary();
+                                taken == self.inbox.len() && self.channel.is_at_record_end();
                             report(Happening::Reply {
                                 replied,
                                 ends_the_batch,

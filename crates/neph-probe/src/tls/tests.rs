@@ -74,21 +74,21 @@ fn a_read_that_spans_tls_records_has_no_message_timestamp() {
         out
     };
     let mut plain = Vec::new();
-    let mut ends_at_record_boundary = |bytes: &[u8]| {
+    let mut is_at_record_end = |bytes: &[u8]| {
         let opened = theirs.open(bytes, &mut plain, &mut Vec::new());
         opened.expect("it was sealed");
-        theirs.ends_at_record_boundary()
+        theirs.is_at_record_end()
     };
-    assert!(ends_at_record_boundary(&sealed(b"one")));
+    assert!(is_at_record_end(&sealed(b"one")));
     let [two, three] = [sealed(b"two"), sealed(b"three")];
     let (record_start, record_end) = three.split_at(4);
-    assert!(!ends_at_record_boundary(&[&two, record_start].concat()));
+    assert!(!is_at_record_end(&[&two, record_start].concat()));
     assert!(
-        !ends_at_record_boundary(&record_end[..record_end.len() - 1]),
+        !is_at_record_end(&record_end[..record_end.len() - 1]),
         "its seal is not whole"
     );
-    assert!(ends_at_record_boundary(&record_end[record_end.len() - 1..]));
-    assert!(ends_at_record_boundary(
+    assert!(is_at_record_end(&record_end[record_end.len() - 1..]));
+    assert!(is_at_record_end(
         &[sealed(b"four"), sealed(&vec![5; 40_000])].concat()
     ));
     assert_eq!(plain.len(), "onetwothreefour".len() + 40_000);
@@ -98,10 +98,10 @@ fn a_read_that_spans_tls_records_has_no_message_timestamp() {
 fn a_certificate_is_trusted_only_through_its_ca() {
     let folder = Folder::new("believed");
     let (identity, its_own) = certificate(&folder, "its-own");
-    let (_, another) = certificate(&folder, "another");
+    let (_, other_trust) = certificate(&folder, "another");
     handshake(&identity, &its_own).expect("its own authority vouches for it");
     handshake(&identity, &Trust::AnyCertificate).expect("anything goes");
-    for trust in [Trust::Public, another] {
+    for trust in [Trust::Public, other_trust] {
         let message = handshake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
@@ -190,28 +190,28 @@ fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
     let authority = |params: &mut rcgen::CertificateParams| {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     };
-    let (identity, given) = made(&folder, &["localhost"], authority);
-    handshake(&identity, &given).expect("it is given itself");
+    let (identity, given_trust) = made(&folder, &["localhost"], authority);
+    handshake(&identity, &given_trust).expect("it is given itself");
     let other = Folder::new("other-authority");
-    let (_, another) = made(&other, &["localhost"], authority);
-    let message = handshake(&identity, &another)
+    let (_, other_trust) = made(&other, &["localhost"], authority);
+    let message = handshake(&identity, &other_trust)
         .expect_err("another is given")
         .to_string();
     assert!(
         message.contains("give this very certificate with --ca-file"),
         "{message}"
     );
-    let (identity, given) = made(&folder, &["other.example"], authority);
-    let message = handshake(&identity, &given)
+    let (identity, given_trust) = made(&folder, &["other.example"], authority);
+    let message = handshake(&identity, &given_trust)
         .expect_err("its name is checked")
         .to_string();
     assert!(message.contains("not for localhost"), "{message}");
-    let (identity, given) = made(&folder, &["localhost"], |params| {
+    let (identity, given_trust) = made(&folder, &["localhost"], |params| {
         authority(params);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     });
-    let message = handshake(&identity, &given)
+    let message = handshake(&identity, &given_trust)
         .expect_err("its validity is checked")
         .to_string();
     assert!(message.contains("it expired on"), "{message}");
@@ -231,11 +231,14 @@ fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
     });
     handshake(&identity, &its_own).expect_err("it has expired");
     let own_fingerprint = fingerprint(&identity);
-    let another = fingerprint(&certificate(&folder, "another").0);
+    let other_fingerprint = fingerprint(&certificate(&folder, "another").0);
     handshake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
-    handshake(&identity, &Trust::Pinned(vec![another, own_fingerprint]))
-        .expect("one of the pinned");
-    for pinned in [vec![], vec![another]] {
+    handshake(
+        &identity,
+        &Trust::Pinned(vec![other_fingerprint, own_fingerprint]),
+    )
+    .expect("one of the pinned");
+    for pinned in [vec![], vec![other_fingerprint]] {
         let refused = handshake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
         assert!(matches!(refused, ChannelError::Untrusted(_)));
         let text = refused.to_string();
@@ -245,8 +248,9 @@ fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
         );
         assert!(!text.contains("--insecure"), "{text}");
     }
-    let refused = handshake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");
-    let expected = format!("pinned is {another}");
+    let refused =
+        handshake(&identity, &Trust::Pinned(vec![other_fingerprint])).expect_err("not pinned");
+    let expected = format!("pinned is {other_fingerprint}");
     assert!(refused.to_string().contains(&expected), "{refused}");
 }
 

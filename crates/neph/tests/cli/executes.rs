@@ -167,8 +167,8 @@ fn a_store_takes_in_each_journal_once() {
     };
     let taken = [store.take_in(&journalled), store.take_in(&journalled)];
     let [now, before] = taken.map(|taken| taken.expect("taken in"));
-    assert_eq!(now, IntakeResult::Now);
-    assert_eq!(before, IntakeResult::Before(ExperimentStatus::Complete));
+    assert_eq!(now, IntakeResult::Stored);
+    assert_eq!(before, IntakeResult::Existing(ExperimentStatus::Complete));
     events.sort_by_key(|message| (message.flow, message.seq));
     assert_eq!(store.messages(ended.id).expect("readable"), events);
     assert_eq!(store.experiments(campaign.id).expect("readable"), [ended]);

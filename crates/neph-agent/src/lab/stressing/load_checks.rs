@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn a_load_without_a_report_misses_its_target() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
-            for nothing in ["", "[]"] {
-                let shortfall = shortfall_of(load, nothing);
+            for output in ["", "[]"] {
+                let shortfall = shortfall_of(load, output);
                 let unreported = missed_target(load, "did not say what it did)");
                 assert_eq!(shortfall, Some(unreported));
             }

@@ -104,7 +104,7 @@ fn the_longest_idle_connection_is_closed_first() {
     for second in 0..3 {
         assert!(fixture.come("192.0.2.1", second));
     }
-    fixture.connections[0].1.hear(at(50));
+    fixture.connections[0].1.record_received(at(50));
     assert!(fixture.come("192.0.2.2", 60));
     let closed_number = fixture.connections[1].1.number;
     fixture.clear();

@@ -106,7 +106,7 @@ fn a_traceroute_file_is_imported_as_the_route_of_its_step() {
     assert_eq!(route.hops[3].round_trips[0].nanos(), 20_100_000);
     let problem = &imported.report.problems[1];
     assert_eq!(
-        (problem.line, problem.what.as_str()),
+        (problem.line, problem.message.as_str()),
         (Some(6), "no hop: left out")
     );
 }
@@ -139,7 +139,7 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
     assert_eq!(samples.len(), 2 * 5);
     let problem = &imported.report.problems[0];
     assert_eq!(
-        (problem.line, problem.what.as_str()),
+        (problem.line, problem.message.as_str()),
         (Some(5), "5 fields instead of 8: left out")
     );
 }

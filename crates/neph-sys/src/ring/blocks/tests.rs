@@ -276,14 +276,14 @@ fn an_interface_that_goes_down_is_reported() {
 #[test]
 fn a_wrong_filter_and_a_missing_interface_are_refused() {
     with_pair("refused", || {
-        let nothing = [FilterStep {
+        let empty_filter = [FilterStep {
             code: 0xffff,
             jt: 0,
             jf: 0,
             k: 0,
         }];
         let wrong = Taking {
-            filter: &nothing,
+            filter: &empty_filter,
             ..TAKING
         };
         let error = BlockRing::open("far", &wrong).expect_err("no such instruction");
