@@ -14,7 +14,7 @@ use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix,
 
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::pace::Pace;
-use crate::start_barrier::StartBarrier;
+use crate::start_counter::StartCounter;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
 /// Timeout for connecting and for the answer to the hello: a busy peer is slow.
@@ -82,13 +82,13 @@ pub struct Carried {
 /// Generates the traffic until its time is over or `stop` is set. It works from the first reply on.
 pub(crate) fn converse(
     subject: &Subject,
-    start_barrier: &StartBarrier,
+    start_counter: &StartCounter,
     stop: &Stop,
 ) -> Result<Carried, String> {
     let connected = connect(subject.address, CONNECT_TIMEOUT);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     agree(&mut stream, subject)?;
-    let mut talk = ConversationState::new(subject, start_barrier);
+    let mut talk = ConversationState::new(subject, start_counter);
     let start = now();
     let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, start, stop);
     let (end_time, stats) = (
@@ -157,7 +157,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 
 struct ConversationState<'s> {
     subject: &'s Subject,
-    start_barrier: &'s StartBarrier<'s>,
+    start_counter: &'s StartCounter<'s>,
     /// A complete message with its length, rewritten with each sequence number.
     message: Vec<u8>,
     /// Bytes of it that are written.
@@ -186,13 +186,13 @@ struct OverrunProgress {
 }
 
 impl<'s> ConversationState<'s> {
-    fn new(subject: &'s Subject, start_barrier: &'s StartBarrier) -> Self {
+    fn new(subject: &'s Subject, start_counter: &'s StartCounter) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
         Request { seq: 0 }.encode_into(size, &mut message);
         Self {
             subject,
-            start_barrier,
+            start_counter,
             written: message.len(),
             message,
             inbox: Vec::new(),
@@ -342,7 +342,7 @@ impl Traffic for ConversationState<'_> {
         {
             self.carried.answered += 1;
             if self.carried.answered == 1 {
-                self.start_barrier.one_works();
+                self.start_counter.one_works();
             }
             self.carried.back += payload.len() as u64;
             self.carried.received += self.size();

@@ -7,7 +7,7 @@ use neph_model::{BitRate, Permit, Span, Stop};
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 
 use crate::conversation::{Carried, Subject, converse};
-use crate::start_barrier::StartBarrier;
+use crate::start_counter::StartCounter;
 
 /// A bulk message has the bytes of this time, within bounds: small enough for an even rate.
 const PIECE_MILLIS: u64 = 20;
@@ -75,12 +75,12 @@ impl Turns {
 pub fn converse_all(
     subject: &Subject,
     flows: usize,
-    start_barrier: &StartBarrier<'_>,
+    start_counter: &StartCounter<'_>,
     stop: &Stop,
 ) -> Vec<Result<Carried, String>> {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..flows)
-            .map(|_| scope.spawn(move || converse(subject, start_barrier, stop)))
+            .map(|_| scope.spawn(move || converse(subject, start_counter, stop)))
             .collect();
         let ended = threads.into_iter().map(|thread| {
             let ended = thread.join();

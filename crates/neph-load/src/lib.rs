@@ -18,7 +18,7 @@ mod pace;
 mod planned;
 mod room;
 mod source_port_transfer;
-mod start_barrier;
+mod start_counter;
 mod stream;
 pub mod throughput;
 mod transfer;
@@ -38,7 +38,7 @@ pub use room::Room;
 pub use source_port_transfer::{
     ExchangeFactory, TRANSFER_SIZE, TransferSpec, run_transfers, run_transfers_with,
 };
-pub use start_barrier::{StartBarrier, WORKS};
+pub use start_counter::{StartCounter, WORKS};
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;
 pub use transfer::{Transfer, TransferError, rate_of};

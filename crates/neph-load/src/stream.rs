@@ -19,7 +19,7 @@ use neph_wire::stamp::{
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::duty_cycle::HELD;
 use crate::error::LoadError;
-use crate::start_barrier::StartBarrier;
+use crate::start_counter::StartCounter;
 use crate::video;
 
 /// How long the last packets may take to return.
@@ -113,14 +113,14 @@ impl StreamLoad {
     /// No socket can be opened or polled.
     pub fn run(
         &self,
-        start_barrier: &StartBarrier<'_>,
+        start_counter: &StartCounter<'_>,
         stop: &Stop,
     ) -> Result<Streamed, LoadError> {
         let to = self.address;
         let socket = open(to).map_err(|source| LoadError::Socket { to, source })?;
         let mut stream = Stream {
             load: self,
-            start_barrier,
+            start_counter,
             socket,
             streamed: Streamed::default(),
             buffer: vec![0; BUFFER_BYTES],
@@ -147,7 +147,7 @@ fn open(address: SocketAddr) -> io::Result<UdpSocket> {
 
 struct Stream<'a> {
     load: &'a StreamLoad,
-    start_barrier: &'a StartBarrier<'a>,
+    start_counter: &'a StartCounter<'a>,
     socket: UdpSocket,
     streamed: Streamed,
     buffer: Vec<u8>,
@@ -285,7 +285,7 @@ impl Stream<'_> {
         };
         self.streamed.back += 1;
         if self.streamed.back == 1 {
-            self.start_barrier.one_works();
+            self.start_counter.one_works();
         }
         self.streamed.reverse_bytes += length as u64;
         self.streamed.incoming = self.elapsed();
@@ -309,11 +309,11 @@ mod tests {
     use super::*;
 
     /// Of 100 Gbit/s: the first frame alone takes seconds.
-    fn stream<'a>(load: &'a StreamLoad, start_barrier: &'a StartBarrier<'a>) -> Stream<'a> {
+    fn stream<'a>(load: &'a StreamLoad, start_counter: &'a StartCounter<'a>) -> Stream<'a> {
         let to = load.address;
         Stream {
             load,
-            start_barrier,
+            start_counter,
             socket: open(to).expect("a socket"),
             streamed: Streamed::default(),
             buffer: vec![0; BUFFER_BYTES],
@@ -335,8 +335,8 @@ mod tests {
     fn a_stream_ends_within_a_frame_and_counts_unsent_frames() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_millis(90));
-        let start_barrier = StartBarrier::of(1, &|| {});
-        let mut stream = stream(&load, &start_barrier);
+        let start_counter = StartCounter::of(1, &|| {});
+        let mut stream = stream(&load, &start_counter);
         stream.send_all(&Stop::new()).expect("it ends");
         let streamed = &stream.streamed;
         assert_eq!(
@@ -350,8 +350,8 @@ mod tests {
     fn a_stream_stops_within_a_frame() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_secs(3_600));
-        let start_barrier = StartBarrier::of(1, &|| {});
-        let mut stream = stream(&load, &start_barrier);
+        let start_counter = StartCounter::of(1, &|| {});
+        let mut stream = stream(&load, &start_counter);
         let stop = Stop::new();
         thread::scope(|scope| {
             scope.spawn(|| {

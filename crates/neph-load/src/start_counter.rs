@@ -8,20 +8,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub const WORKS: &str = "neph stress: running";
 
 /// Counts the parts of a load that do not work yet; calls a function when all do.
-pub struct StartBarrier<'a> {
+pub struct StartCounter<'a> {
     works: &'a (dyn Fn() + Sync),
     idle: AtomicUsize,
 }
 
-impl fmt::Debug for StartBarrier<'_> {
+impl fmt::Debug for StartCounter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StartBarrier")
+        f.debug_struct("StartCounter")
             .field("idle", &self.idle)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> StartBarrier<'a> {
+impl<'a> StartCounter<'a> {
     /// A load with this number of parts. `works` is called once, when the last part works.
     pub const fn of(parts: usize, works: &'a (dyn Fn() + Sync)) -> Self {
         Self {
