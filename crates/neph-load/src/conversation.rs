@@ -284,7 +284,7 @@ impl<'s> ConversationState<'s> {
 
     /// The next step after the end of the time, until all data arrived or [`REPLY_TIMEOUT`] is
     /// over.
-    fn rest(&self, overrun: OverrunProgress, now: Span) -> Next<'_> {
+    fn next_overrun_step(&self, overrun: OverrunProgress, now: Span) -> Next<'_> {
         let deadline = self.carried.lasted + REPLY_TIMEOUT;
         if self.is_all_there() || now >= deadline {
             Next::End
@@ -307,7 +307,7 @@ impl<'s> ConversationState<'s> {
 impl Traffic for ConversationState<'_> {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
         if let Some(overrun) = self.overrun {
-            return Ok(self.rest(overrun, now));
+            return Ok(self.next_overrun_step(overrun, now));
         }
         if self.is_to_end(now) || now >= self.by_second.due() {
             return Ok(Next::Measure);

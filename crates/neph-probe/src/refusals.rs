@@ -295,9 +295,9 @@ mod tests {
             stop: Stop::new(),
         };
         let refusals = round.ask_all(&endpoints);
-        let (answered, rest) = refusals.split_last().expect("as many as endpoints");
+        let (answered, unanswered) = refusals.split_last().expect("as many as endpoints");
         assert!(answered.is_some());
-        assert!(rest.iter().all(Option::is_none));
+        assert!(unanswered.iter().all(Option::is_none));
         for listener in &silent {
             let mut connections = 0;
             while listener.accept().is_ok() {

@@ -29,7 +29,7 @@ pub(crate) struct ReplyWait {
     keeps_spinning: bool,
     sent: Instant<Local>,
     /// From the latest send to the latest reply.
-    took: Span,
+    reply_time: Span,
     replies: u64,
     waiting: bool,
 }
@@ -57,7 +57,7 @@ impl ReplyWait {
         Self {
             keeps_spinning,
             sent: now,
-            took: Span::ZERO,
+            reply_time: Span::ZERO,
             replies: 0,
             waiting: false,
         }
@@ -72,7 +72,7 @@ impl ReplyWait {
     /// Something was received at `at`; the flow has `replies` replies now.
     pub(crate) fn took_in(&mut self, replies: u64, at: Instant<Local>) {
         if self.waiting && replies > self.replies {
-            self.took = at - self.sent;
+            self.reply_time = at - self.sent;
             self.waiting = false;
         }
         self.replies = replies;
@@ -80,7 +80,7 @@ impl ReplyWait {
 
     /// When to be awake; `None` while nothing is expected any more.
     fn window(&self, now: Instant<Local>) -> Option<Window> {
-        let expected = self.sent + self.took;
+        let expected = self.sent + self.reply_time;
         let (start, end) = (expected - BEFORE, expected + AFTER);
         (self.waiting && now < end).then_some(Window { start, end })
     }

@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn a_passed_deadline_has_no_time_left() {
-        let over = Deadline::after(Duration::ZERO);
-        assert!(over.has_passed());
-        assert_eq!(over.left(), Duration::ZERO);
+        let passed = Deadline::after(Duration::ZERO);
+        assert!(passed.has_passed());
+        assert_eq!(passed.left(), Duration::ZERO);
         let unlimited = Deadline::after(Duration::MAX);
         assert!(!unlimited.has_passed());
         assert!(unlimited.left() > Duration::from_mins(1));

@@ -87,9 +87,9 @@ impl NetNs {
             .open(&path)
             .map_err(refused)?;
         // A thread of its own: unsharing would move the caller's sockets-to-be as well.
-        let made = thread::scope(|scope| scope.spawn(|| unshare_and_mount(&path)).join())
+        let created = thread::scope(|scope| scope.spawn(|| unshare_and_mount(&path)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if let Err(source) = made {
+        if let Err(source) = created {
             fs::remove_file(&path).map_err(refused)?;
             return Err(refused(source));
         }

@@ -20,10 +20,10 @@ fn at(seconds: i64) -> Wall {
 /// One in ten is lost; the others take 1 ms and a microsecond for each before.
 fn message(seq: u64) -> Message {
     let due = i64::try_from(seq).expect("few") * 100_000_000;
-    let took = 1_000_000 + i64::try_from(seq).expect("few") * 1_000;
+    let round_trip_ns = 1_000_000 + i64::try_from(seq).expect("few") * 1_000;
     let mut marks = Marks::intended_at(Instant::from_nanos(due));
     marks.app_send = Some(Instant::from_nanos(due + 10));
-    marks.app_recv = Some(Instant::from_nanos(due + took));
+    marks.app_recv = Some(Instant::from_nanos(due + round_trip_ns));
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.outcome = if seq % 10 == 9 {
         Outcome::Lost

@@ -56,16 +56,16 @@ impl Samples {
     }
 
     fn variation(&self, min_delay: i64) -> Variation {
-        let over = |delay: i64| delay.abs_diff(min_delay.min(delay));
+        let excess_delay = |delay: i64| delay.abs_diff(min_delay.min(delay));
         let delays = self.delays.sorted();
         let differences = self.differences.sorted();
-        let pdv = |percent| quantile(&delays, percent).map(over);
+        let pdv = |percent| quantile(&delays, percent).map(excess_delay);
         Variation {
             samples: delays.len() as u64,
             pdv_p50_ns: pdv(50),
             pdv_p95_ns: pdv(95),
             pdv_p99_ns: pdv(99),
-            pdv_max_ns: self.longest.map(over),
+            pdv_max_ns: self.longest.map(excess_delay),
             ipdv_p50_ns: quantile(&differences, 50),
             ipdv_p95_ns: quantile(&differences, 95),
             ipdv_p99_ns: quantile(&differences, 99),

@@ -152,9 +152,9 @@ mod tests {
         let answer = reply(&sent[1], [0x81, 0x83]);
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)));
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)), "a duplicate");
-        let cut = queries.answer(&reply(&sent[2], [0x83, 0x80]));
+        let truncated = queries.answer(&reply(&sent[2], [0x83, 0x80]));
         assert_eq!(
-            cut.map(|(seq, answer)| (seq, answer.name())),
+            truncated.map(|(seq, answer)| (seq, answer.name())),
             Some((2, "dns-noerror-tc".into()))
         );
         assert_eq!(queries.answer(&sent[1]), None, "a query is no response");

@@ -210,8 +210,8 @@ fn outstanding_messages_at_the_end_are_not_counted() {
     let mut exchange = sent(Expect::default(), 4);
     exchange.replied(Seq(1), &reply(60));
     exchange.replied(Seq(2), &reply(61));
-    let rest = std::iter::from_fn(|| exchange.take_rest()).map(|message| message.seq.0);
-    assert_eq!(rest.collect::<Vec<_>>(), [1, 2]);
+    let remaining = std::iter::from_fn(|| exchange.take_rest()).map(|message| message.seq.0);
+    assert_eq!(remaining.collect::<Vec<_>>(), [1, 2]);
     let tally = *exchange.tally();
     assert_eq!((tally.messages, tally.replies, tally.lost), (2, 2, 0));
 }

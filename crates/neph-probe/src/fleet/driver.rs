@@ -139,7 +139,7 @@ impl Driver {
             if self.session.is_done() {
                 return;
             }
-            self.rest(now());
+            self.sleep(now());
             moment = now();
         }
     }
@@ -258,7 +258,7 @@ impl Driver {
     }
 
     /// Waits until the next message is due, or until there is other work.
-    fn rest(&mut self, moment: Instant<Local>) {
+    fn sleep(&mut self, moment: Instant<Local>) {
         let due = self.due().unwrap_or(moment + Stop::POLL_INTERVAL);
         let behind = self.session.next_due().is_some_and(|due| due <= moment);
         if due - moment < if behind { GRAIN } else { NO_SLEEP } {

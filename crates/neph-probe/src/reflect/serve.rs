@@ -301,14 +301,14 @@ impl Server<'_> {
             return;
         }
         let deadline = now() + LINGER_TIME;
-        let mut rest = vec![0; 4096];
+        let mut buffer = vec![0; 4096];
         while now() < deadline {
             let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
             if ppoll::wait(&mut poll_fds, Some(TICK)).is_err() {
                 return;
             }
             self.read_notices();
-            match stamp::receive(self.stream.as_fd(), &mut rest) {
+            match stamp::receive(self.stream.as_fd(), &mut buffer) {
                 Ok(received) if received.len > 0 => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(_) | Err(_) => return,

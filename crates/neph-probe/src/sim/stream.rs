@@ -286,8 +286,8 @@ impl World {
         };
         self.links.insert(number, link);
         self.outcomes.truth.insert(number, Vec::new());
-        let stands = self.now + self.net.forward_delay + self.net.reverse_delay;
-        self.schedule_event(stands, number, Event::Connected);
+        let established_at = self.now + self.net.forward_delay + self.net.reverse_delay;
+        self.schedule_event(established_at, number, Event::Connected);
     }
 
     /// Writes the session's bytes, as a socket takes them.

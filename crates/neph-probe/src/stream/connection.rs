@@ -172,7 +172,7 @@ impl Connection {
         self.advance(report);
         self.read(report);
         if self.channel.has_ended() {
-            self.over(StreamEnd::Closed, report);
+            self.handle_stream_end(StreamEnd::Closed, report);
         }
     }
 
@@ -245,11 +245,11 @@ impl Connection {
 
     /// The peer closed its side of TCP.
     pub(super) fn ended(&mut self, report: &mut dyn FnMut(Happening)) {
-        self.over(self.channel.end_of_tcp(), report);
+        self.handle_stream_end(self.channel.end_of_tcp(), report);
     }
 
     /// The peer sends no more: completes, or cuts off, the reply in progress.
-    fn over(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
+    fn handle_stream_end(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
         let has_partial_reply = !self.inbox.is_empty();
         let connection_end = match (under, end) {

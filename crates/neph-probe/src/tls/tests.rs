@@ -32,9 +32,12 @@ impl Drop for Folder {
 
 /// A certificate for `localhost` in files: identity of a server, and authority of a client.
 fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
-    let certificate = folder.write(&format!("{name}.pem"), &made.cert.pem());
-    let key = folder.write(&format!("{name}.key"), &made.signing_key.serialize_pem());
+    let self_signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let certificate = folder.write(&format!("{name}.pem"), &self_signed.cert.pem());
+    let key = folder.write(
+        &format!("{name}.key"),
+        &self_signed.signing_key.serialize_pem(),
+    );
     let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }

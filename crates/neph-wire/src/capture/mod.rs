@@ -139,11 +139,11 @@ impl Ticks {
 
     fn divided(self, ticks: u64) -> Option<i64> {
         let seconds = ticks / self.per_second;
-        let rest = u128::from(ticks % self.per_second) * u128::from(Self::NANOS_IN_SECOND)
+        let remainder = u128::from(ticks % self.per_second) * u128::from(Self::NANOS_IN_SECOND)
             / u128::from(self.per_second);
         let seconds = i64::try_from(seconds).ok()?.checked_add(self.offset)?;
         let nanos = seconds.checked_mul(1_000_000_000)?;
-        nanos.checked_add(i64::try_from(rest).ok()?)
+        nanos.checked_add(i64::try_from(remainder).ok()?)
     }
 }
 

@@ -247,8 +247,8 @@ fn read(
             }
         }
     }
-    let over = reader.is_done() || reader.at_end_of_stream().is_ok();
-    Ok((body, over.then_some(0)))
+    let is_complete = reader.is_done() || reader.at_end_of_stream().is_ok();
+    Ok((body, is_complete.then_some(0)))
 }
 
 #[test]

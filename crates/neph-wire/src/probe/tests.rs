@@ -45,10 +45,10 @@ fn packet(family: Family, protocol: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// An error of this type and code that quotes `quoted`; `word` follows the checksum.
-fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], rest: &[u8]) -> Vec<u8> {
+fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], icmp_payload: &[u8]) -> Vec<u8> {
     let mut out = vec![kind, code, 0, 0];
     out.extend_from_slice(&word);
-    out.extend_from_slice(rest);
+    out.extend_from_slice(icmp_payload);
     if family == Family::V4 {
         let sum = internet_checksum(&[&out]);
         out[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -56,12 +56,12 @@ fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], rest: &[u8]) -> 
     out
 }
 
-fn exceeded(family: Family, rest: &[u8]) -> Vec<u8> {
+fn exceeded(family: Family, icmp_payload: &[u8]) -> Vec<u8> {
     let kind = match family {
         Family::V4 => 11,
         Family::V6 => 3,
     };
-    error(family, (kind, 0), [0; 4], rest)
+    error(family, (kind, 0), [0; 4], icmp_payload)
 }
 
 /// Length 16, class 1, type 1, then three hand-written labels: 24001/0/1, 3/5/9 and the bottom
@@ -91,8 +91,8 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
         ([0, 32, 0, 0], extensions),
         ([0, 0, 0, 0], extensions),
     ] {
-        let rest = [&quoted[..], &extensions].concat();
-        let message = error(family, (11, 0), word, &rest);
+        let icmp_payload = [&quoted[..], &extensions].concat();
+        let message = error(family, (11, 0), word, &icmp_payload);
         let quote = parse_error(family, &message).expect("reads");
         let quote = quote.expect("a probe");
         let labels = quote.labels.iter();
@@ -106,8 +106,8 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
     let mut wrong = extensions;
     wrong[9] ^= 1;
     for broken in [&wrong[..], &extensions[..18], &[0x20, 0, 0, 0, 0, 3, 1, 1]] {
-        let rest = [&quoted[..], broken].concat();
-        let message = error(family, (11, 0), [0, 32, 0, 0], &rest);
+        let icmp_payload = [&quoted[..], broken].concat();
+        let message = error(family, (11, 0), [0, 32, 0, 0], &icmp_payload);
         let quote = parse_error(family, &message).expect("reads");
         assert_eq!(quote.expect("a probe").labels, []);
     }

@@ -47,7 +47,9 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
         }
         let duplicate = known_circuits
             .iter()
-            .find(|(_, other_circuit, over)| (*other_circuit, *over) == (circuit, network));
+            .find(|(_, other_circuit, other_network)| {
+                (*other_circuit, *other_network) == (circuit, network)
+            });
         if let Some((other, ..)) = duplicate {
             let message =
                 format!("'{name}' and '{other}' are the same circuit over the same network");

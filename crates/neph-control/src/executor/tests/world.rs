@@ -92,15 +92,16 @@ impl ControllerWorld {
             }));
             let folder = self.folder.path().join("controller");
             let dispatcher = Dispatcher::open(&folder, signer()).expect("readable");
-            let mut made = AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), elapsed);
+            let mut executor =
+                AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), elapsed);
             self.open.clear();
-            for (ticket, order) in made.adopt(self.campaign).expect("readable") {
+            for (ticket, order) in executor.adopt(self.campaign).expect("readable") {
                 self.open.insert(ticket, experiments_of(&order));
             }
-            made.dispatcher.part_bytes = PART;
+            executor.dispatcher.part_bytes = PART;
             // No wait at the end, as after a kill.
             made.confirmation_wait = Span::ZERO;
-            self.controller = Some(made);
+            self.controller = Some(executor);
         }
         self.controller.as_mut().expect("made")
     }

@@ -24,8 +24,8 @@ impl AlarmListener for Received {
         self.0.push(found);
     }
 
-    fn crossed(&mut self, _: &str, direction: Direction, took: i64) {
-        self.1.push((direction, took));
+    fn crossed(&mut self, _: &str, direction: Direction, delay: i64) {
+        self.1.push((direction, delay));
     }
 }
 
@@ -250,7 +250,7 @@ fn both_directions(path: &Path, ahead: i64, [forward, back]: [i64; 2]) {
 
 /// The result for two points at agents with these forward and reverse delays, where the second
 /// clock offset is wrong by `wrong`. All in microseconds.
-fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
+fn heard_of_agents(delay: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
@@ -261,10 +261,10 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     );
     assert_eq!(evaluator.sampled(), [0, 1]);
     let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
-    let took = took.map(|micros| micros * 1_000);
-    for (point, ahead, took) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, took)] {
+    let delay = delay.map(|micros| micros * 1_000);
+    for (point, ahead, delay) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, delay)] {
         let path = folder.path().join(point.to_string());
-        both_directions(&path, ahead, took);
+        both_directions(&path, ahead, delay);
         let read = ahead + if point == 1 { wrong * 1_000 } else { 0 };
         let sample = samples(&path, ["one", "two"][point], read);
         evaluator.take(LivePackets::Sample(point, sample), &mut sources);
@@ -300,8 +300,8 @@ fn the_direction_is_known_despite_clock_errors_above_the_delay() {
                 .filter(move |(of_direction, _)| *of_direction == direction)
         };
         assert!(of(Direction::Forward).count() > 5 && of(Direction::Reverse).count() > 5);
-        assert!(of(Direction::Forward).all(|(_, took)| *took == (200 - wrong) * 1_000));
-        assert!(of(Direction::Reverse).all(|(_, took)| *took == (200 + wrong) * 1_000));
+        assert!(of(Direction::Forward).all(|(_, delay)| *delay == (200 - wrong) * 1_000));
+        assert!(of(Direction::Reverse).all(|(_, delay)| *delay == (200 + wrong) * 1_000));
     }
 }
 

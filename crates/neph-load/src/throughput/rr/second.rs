@@ -119,8 +119,8 @@ impl Seconds {
             .map(|interval| interval.index + 1)
             .max()
             .unwrap_or(0);
-        let rest = self.next..end;
-        rest.map(|index| self.second(index)).collect()
+        let indices = self.next..end;
+        indices.map(|index| self.second(index)).collect()
     }
 
     fn second(&mut self, index: u32) -> RrSecond {
@@ -227,12 +227,12 @@ mod tests {
         }
         assert_eq!(seconds.next().map(|second| second.index), Some(0));
         assert_eq!(seconds.next(), None);
-        let rest: Vec<u32> = seconds
+        let remaining_indices: Vec<u32> = seconds
             .remaining()
             .iter()
             .map(|rr_second| rr_second.index)
             .collect();
-        assert_eq!(rest, [1, 2]);
+        assert_eq!(remaining_indices, [1, 2]);
     }
 
     #[test]

@@ -57,13 +57,13 @@ fn dialled(session: &mut Session, millis: i64) -> u32 {
 }
 
 fn ends(session: &mut Session) -> Vec<(Outcome, Option<Answer>)> {
-    rest(session)
+    take_remaining(session)
         .iter()
         .map(|m| (m.outcome, m.answer))
         .collect()
 }
 
-fn rest(session: &mut Session) -> Vec<Message> {
+fn take_remaining(session: &mut Session) -> Vec<Message> {
     std::iter::from_fn(|| session.take_rest()).collect()
 }
 
@@ -96,7 +96,7 @@ fn a_request_on_a_closed_idle_connection_is_retried_on_a_new_one() {
         let number = dialled(&mut session, 23);
         receive(&mut session, number, OK, 25);
         assert_eq!(kinds(&mut session), [EventKind::RequestRetried]);
-        let messages = rest(&mut session);
+        let messages = take_remaining(&mut session);
         assert!(messages.iter().all(|m| m.outcome == Outcome::Reply));
         let ledger = messages[1].ledger().expect("a reply");
         assert_eq!(messages[1].connection, 1);
@@ -251,7 +251,7 @@ fn a_connect_ends_at_establishment_however_late_the_process_reads_it() {
     let number = session.take_dial().expect("a connection");
     session.dial_started(number, at(11 * MS));
     session.connected(number, at(31 * MS), &mut || at(35 * MS));
-    let messages = rest(&mut session);
+    let messages = take_remaining(&mut session);
     let ledger = messages[0].ledger().expect("a reply");
     let entries: Vec<(String, Span)> = ledger
         .entries()

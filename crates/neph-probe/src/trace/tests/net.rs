@@ -51,7 +51,7 @@ pub(super) struct Net {
 pub(super) struct Run {
     pub(super) routes: Vec<FlowRoute>,
     pub(super) enough: Option<bool>,
-    pub(super) took: Span,
+    pub(super) duration: Span,
     pub(super) all_hops: Route,
 }
 
@@ -192,7 +192,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
     Run {
         routes: tracer.routes(),
         enough: tracer.enough(),
-        took: now - started,
+        duration: now - started,
         all_hops: tracer.all_hops(Wall::from_unix_nanos(0)),
     }
 }

@@ -79,10 +79,10 @@ fn copied(copier: &mut Copier) -> Vec<(i64, RecordedPacket)> {
     packets
 }
 
-fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
+fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0xff; 12];
     frame.extend(kind.to_be_bytes());
-    frame.extend(rest);
+    frame.extend(payload);
     frame
 }
 
