@@ -13,8 +13,8 @@ use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, 
 use neph_text::PrintableText;
 
 use super::course::Tally;
+use super::point_text::PointLocation;
 use super::relay::relay_moved;
-use super::spelling::PointLocation;
 use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{LivePackets, PointRecording, Wanted};
 use crate::ListenError;

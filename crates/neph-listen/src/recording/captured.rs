@@ -6,9 +6,9 @@ use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
 use super::point::record;
+use super::point_text::{Host, Interface, Point, PointLocation};
 use super::relay::relay;
 use super::remote::Output;
-use super::spelling::{Host, Interface, Point, PointLocation};
 use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{PointRecording, RecordingOptions};
 use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};

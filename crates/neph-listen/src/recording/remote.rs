@@ -17,7 +17,7 @@ use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
 use neph_text::PrintableText;
 
 use super::RecordingOptions;
-use super::spelling::{Host, Interface};
+use super::point_text::{Host, Interface};
 use crate::ListenError;
 
 /// Precedes the boot ID of the remote kernel: points with the same boot ID have the same clock.

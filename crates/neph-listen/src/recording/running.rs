@@ -6,7 +6,7 @@ use neph_model::{Span, Stop};
 use neph_sys::clock;
 
 use super::course::Tally;
-use super::spelling::Point;
+use super::point_text::Point;
 use super::{Received, RecordingOptions};
 use crate::ListenError;
 

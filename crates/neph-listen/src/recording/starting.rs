@@ -8,9 +8,9 @@ use std::thread::{Scope, ScopedJoinHandle};
 use super::agents::{AgentPoints, Agents};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
+use super::point_text::{Host, Interface, Point, PointLocation};
 use super::remote::RemotePoint;
 use super::running::has_begun;
-use super::spelling::{Host, Interface, Point, PointLocation};
 use super::started_capture::{Outcome, SharedState, StartedCapture};
 use crate::{CaptureInterface, ListenError};
 

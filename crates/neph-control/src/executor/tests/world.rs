@@ -87,21 +87,20 @@ impl ControllerWorld {
                 reflectors: BTreeMap::new(),
             };
             let time = Arc::clone(&self.time);
-            let elapsed = Elapsed(Box::new(move || {
+            let time = Elapsed(Box::new(move || {
                 Span::from_nanos(time.load(Ordering::Relaxed))
             }));
             let folder = self.folder.path().join("controller");
             let dispatcher = Dispatcher::open(&folder, signer()).expect("readable");
-            let mut executor =
-                AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), elapsed);
+            let mut created = AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), time);
             self.open.clear();
-            for (ticket, order) in executor.adopt(self.campaign).expect("readable") {
+            for (ticket, order) in created.adopt(self.campaign).expect("readable") {
                 self.open.insert(ticket, experiments_of(&order));
             }
-            executor.dispatcher.part_bytes = PART;
+            created.dispatcher.part_bytes = PART;
             // No wait at the end, as after a kill.
-            made.confirmation_wait = Span::ZERO;
-            self.controller = Some(executor);
+            created.confirmation_wait = Span::ZERO;
+            self.controller = Some(created);
         }
         self.controller.as_mut().expect("made")
     }

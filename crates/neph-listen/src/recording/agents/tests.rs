@@ -8,7 +8,7 @@ use neph_model::{ByteSize, Stop, Wall};
 use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
 
 use super::super::RecordingOptions;
-use super::super::spelling::Point;
+use super::super::point_text::Point;
 use super::super::started_capture::KERNEL;
 use super::*;
 use crate::{CaptureFile, PacketChoice};

@@ -5,8 +5,8 @@
 //! rules are evaluated (`left`), the source of packets (`source`) or the contents of windows
 //! (`windows`). Everything is evaluated again at the end.
 
-mod left;
 mod source;
+mod standings;
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -24,8 +24,8 @@ use neph_wire::dissect::dissect;
 use super::tail::Tail;
 use super::{LivePackets, Point, PointRecording, Wanted};
 use crate::IdlePriority;
-use left::{FinalEvaluation, LiveStandings, divide};
 use source::{Clocks, Samples, Source};
+use standings::{FinalEvaluation, LiveStandings, divide};
 
 /// Interval between checks for a complete window and for the end.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ pub trait AlarmListener: Send + 'static {
 
 /// The parameters of an evaluation during a recording.
 #[derive(Debug)]
-pub struct JudgingSpec<'p, T> {
+pub struct LiveEvaluationSpec<'p, T> {
     /// The points, in the order of the path.
     pub points: &'p [Point],
     /// The rules.
@@ -109,7 +109,7 @@ struct LivePoint {
 
 impl<T: AlarmListener> LiveEvaluation<T> {
     /// Waits for captures of these points. Prints what is evaluated only at the end.
-    pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
+    pub fn begin(spec: LiveEvaluationSpec<'_, T>) -> Self {
         let (stop, say) = (Stop::new(), spec.say);
         let (evaluator, left) = LiveEvaluator::of(spec, &stop);
         left.print(say);
@@ -148,7 +148,7 @@ impl<T: AlarmListener> LiveEvaluation<T> {
 
 impl<T: AlarmListener> LiveEvaluator<T> {
     /// The evaluation of these points, and what is left to the end.
-    fn of(spec: JudgingSpec<'_, T>, stop: &Stop) -> (Self, FinalEvaluation) {
+    fn of(spec: LiveEvaluationSpec<'_, T>, stop: &Stop) -> (Self, FinalEvaluation) {
         let points = spec.points.iter().enumerate();
         let places: Vec<LivePoint> = points
             .filter(|(_, point)| !point.is_remote())

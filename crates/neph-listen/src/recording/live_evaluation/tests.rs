@@ -60,7 +60,7 @@ fn evaluator_of(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, Fin
             point.expect("a live one")
         })
         .collect();
-    let spec = JudgingSpec {
+    let spec = LiveEvaluationSpec {
         points: &points,
         rules,
         mappings: &[],
