@@ -135,7 +135,7 @@ impl CaptureInterface {
         self.source.gauge()
     }
 
-    /// Waits for packets for at most `max_packets`; an error if the interface goes down.
+    /// Waits for packets for at most `max_wait`; an error if the interface goes down.
     pub fn wait(&self, max_wait: Duration) -> Result<(), ListenError> {
         self.source.wait(max_wait)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
@@ -145,7 +145,7 @@ impl CaptureInterface {
         })
     }
 
-    /// Waits for packets for at most `max_packets`; an interface that is down may come up again.
+    /// Waits for packets for at most `max_wait`; an interface that is down may come up again.
     pub fn outwait(&self, max_wait: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {

@@ -184,8 +184,8 @@ impl<C: Clock> Anchor<C> {
         let moved = later.offset() - self.offset();
         let part = i128::from(moved.nanos()) * i128::from(since.nanos())
             / i128::from(apart.nanos().max(1));
-        let interpolate = i64::try_from(part).unwrap_or(0);
-        Wall(self.to_wall(at).0.saturating_add(interpolate))
+        let correction = i64::try_from(part).unwrap_or(0);
+        Wall(self.to_wall(at).0.saturating_add(correction))
     }
 }
 

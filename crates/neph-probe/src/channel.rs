@@ -18,7 +18,7 @@ pub(crate) enum Channel {
 pub(crate) struct Tls {
     connection: Connection,
     records: Records,
-    /// See [`Channel::ends_whole`].
+    /// See [`Channel::is_at_record_end`].
     is_at_record_end: bool,
     /// See [`Channel::has_ended`].
     has_ended: bool,

@@ -214,24 +214,24 @@ mod tests {
 
     /// Asks `requested` of a socket that listens on `all`; returns the answering address.
     fn answers(lines: &str, requested: &str, family: Family) -> io::Result<IpAddr> {
-        let client = UdpSocket::bind((lines, 0))?;
-        enable(client.as_fd(), family)?;
-        let port = client.local_addr()?.port();
+        let server = UdpSocket::bind((lines, 0))?;
+        enable(server.as_fd(), family)?;
+        let port = server.local_addr()?.port();
         let requested: IpAddr = requested.parse().expect("an address");
         let here: IpAddr = match requested {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        let server = UdpSocket::bind((here, 0))?;
-        server.set_read_timeout(Some(Duration::from_secs(2)))?;
-        server.send_to(b"hello", (requested, port))?;
+        let client = UdpSocket::bind((here, 0))?;
+        client.set_read_timeout(Some(Duration::from_secs(2)))?;
+        client.send_to(b"hello", (requested, port))?;
         let mut buffer = [0; 16];
-        let received = stamp::receive(client.as_fd(), &mut buffer)?;
+        let received = stamp::receive(server.as_fd(), &mut buffer)?;
         let (from, to) = (received.from.expect("told"), received.to);
         assert_eq!(to.map(|ip| ip.to_canonical()), Some(requested));
-        let sent = send(client.as_fd(), b"world!", to, from, Stamping::Never);
+        let sent = send(server.as_fd(), b"world!", to, from, Stamping::Never);
         assert_eq!(sent?, 6);
-        let (len, answered) = server.recv_from(&mut buffer)?;
+        let (len, answered) = client.recv_from(&mut buffer)?;
         assert_eq!((&buffer[..len], answered.port()), (&b"world!"[..], port));
         Ok(answered.ip())
     }
