@@ -140,7 +140,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
     let reply =
         greet(stream, &hello, CONNECT_TIMEOUT, &Stop::new()).map_err(|error| match error {
             Unanswered::Io(error) => silent(error),
-            Unanswered::Frame(FrameError::Magic(_)) => {
+            Unanswered::Frame(FrameError::WrongMagic(_)) => {
                 "it answers, but is no neph reflect: name the port of one".to_owned()
             }
             Unanswered::Frame(other) => other.to_string(),

@@ -39,7 +39,7 @@ pub(crate) enum StreamEnd {
     /// Closed on every layer: everything that was sent was received.
     Closed,
     /// TCP ended and TLS did not: bytes may be missing (RFC 8446, 6.1).
-    Cut,
+    Truncated,
 }
 
 /// Why a channel cannot be used any more.
@@ -175,7 +175,7 @@ impl Channel {
         match self {
             Self::Plain => StreamEnd::Closed,
             Self::Tls(tls) if tls.has_ended => StreamEnd::Closed,
-            Self::Tls(_) => StreamEnd::Cut,
+            Self::Tls(_) => StreamEnd::Truncated,
         }
     }
 

@@ -25,7 +25,7 @@ pub struct Secret(Zeroizing<Vec<u8>>);
 pub enum SecretError {
     /// The secret itself was given instead of its source.
     #[error(transparent)]
-    Bare(#[from] BareSecret),
+    Literal(#[from] BareSecret),
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] PrivateFileError),

@@ -260,7 +260,7 @@ impl Connection {
                 });
                 ConnectionEnd::new("the peer closed the connection", Some(Answer::Closed))
             }
-            (Some(PartialReply::Part), StreamEnd::Cut) => ConnectionEnd::new(
+            (Some(PartialReply::Part), StreamEnd::Truncated) => ConnectionEnd::new(
                 "the peer cut the connection in the middle of a reply, without ending TLS (no close_notify)",
                 Some(Answer::Truncated),
             ),

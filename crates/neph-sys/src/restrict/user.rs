@@ -30,7 +30,7 @@ pub enum UserError {
     },
     /// The database cannot be read.
     #[error("find user '{name}': {source}")]
-    Unread {
+    Unreadable {
         /// What was requested.
         name: String,
         /// Why.
@@ -88,7 +88,7 @@ impl User {
                 }
                 return Err(match outcome {
                     0 | libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => unknown(),
-                    code => UserError::Unread {
+                    code => UserError::Unreadable {
                         name: name.to_owned(),
                         source: io::Error::from_raw_os_error(code),
                     },

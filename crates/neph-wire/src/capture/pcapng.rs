@@ -54,7 +54,7 @@ impl Section {
             self.order = match magic {
                 BYTE_ORDER => Order::Little,
                 _ if magic.swap_bytes() == BYTE_ORDER => Order::Big,
-                _ => return Err(CaptureError::Magic(magic)),
+                _ => return Err(CaptureError::UnknownMagic(magic)),
             };
             kind = SECTION;
         }
@@ -62,7 +62,7 @@ impl Section {
             return Ok(Step::Need(8));
         };
         if !(FRAME..=MAX_BLOCK_BYTES).contains(&length) {
-            return Err(CaptureError::Length {
+            return Err(CaptureError::InvalidLength {
                 what: "block",
                 length,
                 limit: MAX_BLOCK_BYTES,
@@ -74,10 +74,10 @@ impl Section {
             return Ok(Step::Need(padded));
         };
         if self.order.u32(block, padded - 4) != Some(length) {
-            return Err(CaptureError::Block(kind));
+            return Err(CaptureError::InvalidBlock(kind));
         }
         let body = &block[8..padded - 4];
-        let broken = CaptureError::Block(kind);
+        let broken = CaptureError::InvalidBlock(kind);
         let record = match kind {
             SECTION => {
                 self.check_version(body)?;
@@ -103,7 +103,7 @@ impl Section {
         let field = |at| self.order.u16(body, at).unwrap_or(0);
         match (field(4), field(6)) {
             (1, 0 | 2) => Ok(()),
-            (major, minor) => Err(CaptureError::Version {
+            (major, minor) => Err(CaptureError::UnsupportedVersion {
                 format: "pcapng",
                 major,
                 minor,
@@ -119,7 +119,7 @@ impl Section {
                 9 => {
                     let resolution = *value.first()?;
                     let Some(ticks) = ticks_per_second(resolution) else {
-                        return Some(Err(CaptureError::Resolution(resolution)));
+                        return Some(Err(CaptureError::UnsupportedResolution(resolution)));
                     };
                     clock.per_second = ticks;
                 }
@@ -207,7 +207,7 @@ impl Section {
             .ok()
             .and_then(|index| self.interfaces.get(index))
             .copied()
-            .ok_or(CaptureError::Interface(interface))
+            .ok_or(CaptureError::UnknownInterface(interface))
     }
 
     /// Code and value of each option, up to the end or to the first broken option.
@@ -227,7 +227,7 @@ impl Section {
 }
 
 fn too_long(length: u32) -> CaptureError {
-    CaptureError::Length {
+    CaptureError::InvalidLength {
         what: "packet",
         length,
         limit: MAX_FRAME_BYTES,

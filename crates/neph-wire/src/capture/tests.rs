@@ -205,7 +205,7 @@ fn a_new_section_resets_the_interfaces() {
     .concat();
     assert_eq!(
         read(&file, 64),
-        (Vec::new(), Err(CaptureError::Interface(0)))
+        (Vec::new(), Err(CaptureError::UnknownInterface(0)))
     );
 }
 
@@ -213,13 +213,13 @@ fn a_new_section_resets_the_interfaces() {
 fn a_file_that_is_no_capture_is_refused_by_its_magic() {
     assert_eq!(
         read(b"GIF89a, and 24 bytes more than that", 4).1,
-        Err(CaptureError::Magic(0x4749_4638))
+        Err(CaptureError::UnknownMagic(0x4749_4638))
     );
     let mut old = pcap(false, false, &[]);
     old[4] = 9;
     assert!(matches!(
         read(&old, 4).1,
-        Err(CaptureError::Version {
+        Err(CaptureError::UnsupportedVersion {
             format: "pcap",
             major: 9,
             ..
@@ -233,7 +233,7 @@ fn unsupported_timestamp_resolutions_are_reported() {
         let options = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
         let file = [section(), interface(&options)].concat();
         let error = read(&file, 4).1.expect_err("no such unit");
-        assert_eq!(error, CaptureError::Resolution(resolution));
+        assert_eq!(error, CaptureError::UnsupportedResolution(resolution));
         assert!(error.to_string().contains(unit), "{error}");
     }
 }
@@ -247,7 +247,7 @@ fn a_packet_above_the_maximum_length_is_refused() {
     assert_eq!(packets.len(), 1);
     assert!(matches!(
         error,
-        Err(CaptureError::Length {
+        Err(CaptureError::InvalidLength {
             length: 300_000,
             ..
         })

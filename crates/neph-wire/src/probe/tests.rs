@@ -219,7 +219,7 @@ proptest! {
             };
             match parse_error(family, &message) {
                 Ok(Some(quote)) => prop_assert!(quote.labels.len() <= 16),
-                Err(IcmpError::Short(len)) => prop_assert_eq!(len, message.len()),
+                Err(IcmpError::TooShort(len)) => prop_assert_eq!(len, message.len()),
                 Ok(None) | Err(_) => {}
             }
         }

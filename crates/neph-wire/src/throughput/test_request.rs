@@ -73,13 +73,13 @@ pub enum TestRequestError {
         "throughput protocol version {asked} is asked for, version {VERSION} is spoken here; use the \
          same version of neph at both ends"
     )]
-    Version {
+    UnsupportedVersion {
         /// The client's version.
         asked: u32,
     },
     /// A number is out of range.
     #[error("{what} is {value}, from {min} to {max} is possible")]
-    Range {
+    OutOfRange {
         /// The field.
         what: &'static str,
         /// The requested value.
@@ -91,7 +91,7 @@ pub enum TestRequestError {
     },
     /// Not a name of a congestion control.
     #[error("a congestion control has a name of 1 to 15 letters, digits, '_' and '-'")]
-    Congestion,
+    InvalidCongestionControl,
 }
 
 impl TestRequest {
@@ -123,7 +123,7 @@ impl TestRequest {
     /// The first field that is out of its range.
     pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
-            return Err(TestRequestError::Version {
+            return Err(TestRequestError::UnsupportedVersion {
                 asked: self.version,
             });
         }
@@ -151,7 +151,7 @@ impl TestRequest {
             (1..=15).contains(&name.len()) && name.bytes().all(known)
         };
         if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
-            return Err(TestRequestError::Congestion);
+            return Err(TestRequestError::InvalidCongestionControl);
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ pub(super) fn check_range(
     if (minimum..=maximum).contains(&value) {
         return Ok(());
     }
-    Err(TestRequestError::Range {
+    Err(TestRequestError::OutOfRange {
         what: quantity,
         value,
         min: minimum,

@@ -37,7 +37,7 @@ fn a_header_is_32_bytes_in_network_order() {
 fn short_or_unknown_bytes_are_no_header() {
     let mut bytes = [0; Header::LEN];
     assert_eq!(Header::decode(&bytes), Err(HeaderError::Unrecognised));
-    assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::Short(31)));
+    assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::TooShort(31)));
     bytes[..6].copy_from_slice(b"NTPd\x01\x02");
     assert_eq!(Header::decode(&bytes), Err(HeaderError::Unrecognised));
     bytes[4] = 2;
