@@ -218,7 +218,7 @@ impl Intake {
             });
         }
         if let (Some(machines), Some(clock_difference)) =
-            (self.backends.several(), self.backends.apart())
+            (self.backends.count_if_several(), self.backends.apart())
         {
             warnings.push(Warning::SeveralBackends {
                 machines: u32::try_from(machines).unwrap_or(u32::MAX),
@@ -279,7 +279,7 @@ impl Intake {
     /// for each message has as many as messages.
     pub(crate) fn place_sources(&self, flows: &mut [Flow]) {
         for flow in flows.iter_mut().filter(|flow| flow.index.0 == 0) {
-            flow.same_clock &= self.backends.may_share_our_clock();
+            flow.same_clock &= self.backends.may_share_local_clock();
         }
         for flow in flows {
             if let Some(source) = self.sources.get(&flow.index) {

@@ -45,7 +45,7 @@ pub struct CaptureInterface {
     passed: u64,
     read_count: u64,
     /// Whether a packet arrived that is later than the requested time.
-    came_later: bool,
+    is_past_end: bool,
 }
 
 impl CaptureInterface {
@@ -93,7 +93,7 @@ impl CaptureInterface {
             number,
             passed: 0,
             read_count: 0,
-            came_later: false,
+            is_past_end: false,
         })
     }
 
@@ -146,7 +146,7 @@ impl CaptureInterface {
     }
 
     /// Waits for packets for at most `max_wait`; an interface that is down may come up again.
-    pub fn outwait(&self, max_wait: Duration) -> Result<(), ListenError> {
+    pub fn wait_despite_link_down(&self, max_wait: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {
             return self.wait(max_wait);
@@ -185,7 +185,7 @@ impl CaptureInterface {
             // After this pause, pending copies are complete. Copies are in the order of time: after
             // the first late packet, all are late, and they may never stop.
             clock::nap(WAKE / 4);
-            while self.take(until, true, &mut take) && !self.has_all() && !self.came_later {}
+            while self.take(until, true, &mut take) && !self.has_all() && !self.is_past_end {}
             return self.count();
         }
         self.count();
@@ -217,15 +217,15 @@ impl CaptureInterface {
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
         let (heads, max_packets) = (self.heads, self.max_packets);
-        let (counters, read_count, came_later) = (
+        let (counters, read_count, is_past_end) = (
             &mut self.counters,
             &mut self.read_count,
-            &mut self.came_later,
+            &mut self.is_past_end,
         );
         self.source.take(is_last, |packet| {
             *read_count += 1;
             let is_late = packet.stamp() > until;
-            *came_later |= is_late;
+            *is_past_end |= is_late;
             if is_late
                 || counters.packets >= max_packets
                 || (heads == Heads::Any && packet.is_echo())

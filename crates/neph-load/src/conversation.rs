@@ -342,7 +342,7 @@ impl Traffic for ConversationState<'_> {
         {
             self.carried.answered += 1;
             if self.carried.answered == 1 {
-                self.start_counter.one_works();
+                self.start_counter.mark_running();
             }
             self.carried.back += payload.len() as u64;
             self.carried.received += self.size();

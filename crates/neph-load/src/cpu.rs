@@ -122,7 +122,7 @@ impl CpuLoad {
                 |proof: &mut Proof| proof.is_held((since(start), worked()), self.share);
             if proof.as_mut().is_some_and(reaches_share) {
                 proof = None;
-                start_counter.one_works();
+                start_counter.mark_running();
             }
         }
         // Without this the compiler would remove the unused hashes.

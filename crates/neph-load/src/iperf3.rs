@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Placement;
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 use serde_json::Value;
 
 use crate::transfer::{Transfer, TransferError, now};
@@ -47,7 +47,7 @@ pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError>
         None => run(command(PROGRAM, spec), spec.duration, stop),
         Some(site) => {
             let mut command = command(PROGRAM, spec);
-            site.arrange(Birth::default(), &mut command)?;
+            site.arrange(ChildOptions::default(), &mut command)?;
             site.run(|| run(command, spec.duration, stop))?
         }
     }

@@ -38,7 +38,7 @@ pub use room::Room;
 pub use source_port_transfer::{
     ExchangeFactory, TRANSFER_SIZE, TransferSpec, run_transfers, run_transfers_with,
 };
-pub use start_counter::{StartCounter, WORKS};
+pub use start_counter::{RUNNING_LINE, StartCounter};
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;
 pub use transfer::{Transfer, TransferError, rate_of};

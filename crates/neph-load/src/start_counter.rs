@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The line on standard error that reports it to another process.
-pub const WORKS: &str = "neph stress: running";
+pub const RUNNING_LINE: &str = "neph stress: running";
 
 /// Counts the parts of a load that do not work yet; calls a function when all do.
 pub struct StartCounter<'a> {
@@ -31,7 +31,7 @@ impl<'a> StartCounter<'a> {
     }
 
     /// Reports that one part works.
-    pub(crate) fn one_works(&self) {
+    pub(crate) fn mark_running(&self) {
         if self.idle.fetch_sub(1, Ordering::Relaxed) == 1 {
             (self.works)();
         }

@@ -285,7 +285,7 @@ impl Stream<'_> {
         };
         self.streamed.back += 1;
         if self.streamed.back == 1 {
-            self.start_counter.one_works();
+            self.start_counter.mark_running();
         }
         self.streamed.reverse_bytes += length as u64;
         self.streamed.incoming = self.elapsed();

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 
 use crate::netns::{self, NetNs, NetNsError};
-use crate::process::Birth;
+use crate::process::ChildOptions;
 
 /// What kept something from running at a place.
 #[derive(Debug, thiserror::Error)]
@@ -108,14 +108,18 @@ impl Placement {
     ///
     /// # Errors
     /// A control group's name cannot be passed to the kernel.
-    pub fn arrange(&self, birth: Birth, command: &mut Command) -> Result<(), PlaceError> {
-        let mut birth = birth;
+    pub fn arrange(
+        &self,
+        child_options: ChildOptions,
+        command: &mut Command,
+    ) -> Result<(), PlaceError> {
+        let mut child_options = child_options;
         for group in &self.groups {
-            birth = birth
+            child_options = child_options
                 .in_group(&group.join("cgroup.procs"))
                 .map_err(|source| self.refused(group, source))?;
         }
-        birth.arrange(command);
+        child_options.arrange(command);
         Ok(())
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use neph_model::{CaptureOrder, Order};
 use neph_sys::deadline::wait_until;
-use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
+use neph_sys::process::{self, ChildOptions, Request, ask_through, descriptor};
 use neph_text::PrintableText;
 
 use super::RecordingOptions;
@@ -71,8 +71,8 @@ impl RemotePoint {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let birth = Birth::default().dies_with_thread().ignores_ctrl_c();
-        birth.arrange(&mut command);
+        let child_options = ChildOptions::default().dies_with_thread().ignores_ctrl_c();
+        child_options.arrange(&mut command);
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => ListenError::refused(
                 "there is no ssh program here; install one (openssh-client), or capture there and give \

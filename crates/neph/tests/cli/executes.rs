@@ -179,9 +179,9 @@ fn the_contract_of_executors_holds_across_processes() {
     contract::hold(
         &mut || Box::new(Processes::new()),
         contract::Subject {
-            short: || order(&format!("ws://{}", lasting()), 40),
-            long: || order(&format!("ws://{}", lasting()), 100_000),
-            impossible: || order("ws://127.0.0.1:1", 40),
+            short_order: || order(&format!("ws://{}", lasting()), 40),
+            long_order: || order(&format!("ws://{}", lasting()), 100_000),
+            impossible_order: || order("ws://127.0.0.1:1", 40),
             journalled: |_, _| panic!("what is measured is reported as it comes"),
         },
     );

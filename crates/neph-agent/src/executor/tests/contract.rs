@@ -25,9 +25,9 @@ fn of_messages(messages: u64) -> ExperimentOrder {
 
 pub(crate) fn contract_subject() -> contract::Subject {
     contract::Subject {
-        short: || of_messages(40),
-        long: || of_messages(100_000),
-        impossible: || order("ws://127.0.0.1:1"),
+        short_order: || of_messages(40),
+        long_order: || of_messages(100_000),
+        impossible_order: || order("ws://127.0.0.1:1"),
         journalled: |_, _| panic!("what is measured is reported as it comes"),
     }
 }
