@@ -66,7 +66,7 @@ pub(crate) fn capture(
         remote: "an agent there",
         snaplen: order.snaplen,
         ring: order.ring.min(MAX_RING),
-        most: u64::MAX,
+        max_packets: u64::MAX,
         wanted: &filter_rules,
         method: Some(CaptureMethod::Ring),
     })
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_interface_gives_one_sentence_and_no_file() {
+    fn a_capture_on_a_missing_interface_fails_without_a_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let captures = folder.path().join("captures");
         let mut executor = LocalExecutor::new().with_captures(captures.clone());

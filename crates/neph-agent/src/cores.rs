@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_cores_reads_as_the_kernel_writes_it() {
+    fn a_kernel_cpu_list_is_parsed() {
         let cores = |text: &str| {
             AllowedCores::of_list(text)
                 .0
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_core_is_not_hidden_by_idle_ones_that_may_not_be_used() {
+    fn the_load_counts_only_permitted_cores() {
         let before = "cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\n\
             cpu11 0 0 0 0 0 0 0 0\n";
         // The second core works 99 of 100 ticks, the others none.

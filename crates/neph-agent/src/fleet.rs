@@ -88,7 +88,7 @@ mod tests {
     use neph_campaign::plan::parse;
 
     #[test]
-    fn syns_are_capped_by_the_plan_also_while_catching_up() {
+    fn the_syn_rate_cap_of_the_plan_also_applies_while_catching_up() {
         let cap = |url: &str, extra_toml: &str| {
             let text = format!(
                 "version = 1\nname = \"p\"\nduration = \"1min\"\ninterval = \"1s\"\nflows = 100\n\

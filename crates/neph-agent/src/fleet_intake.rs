@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_count_from_the_origin_and_are_handed_over_once() {
+    fn message_times_count_from_the_origin_and_messages_are_recorded_once() {
         let mut intake = intake_after(replied());
         let records = intake.records();
         assert_eq!(records.fleet.len(), 8);

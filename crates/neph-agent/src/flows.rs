@@ -64,7 +64,7 @@ pub(crate) struct Missing {
     /// To whom, by name.
     pub(crate) name: String,
     /// Why not.
-    pub(crate) why: String,
+    pub(crate) reason: String,
 }
 
 /// Resolves, identifies the server, and decides what runs.
@@ -153,8 +153,8 @@ fn check_syn_rate(interval: Span) -> Result<(), OrderFailed> {
     };
     let min = Span::from_nanos(1_000_000_000 / i64::from(SYNS_A_SECOND_EACH));
     schedule.check(None).map(drop).map_err(|_| {
-        let why = format!("the shortest interval of syn:// is {min}");
-        failed(format!("send a SYN every {interval}"), why)
+        let reason = format!("the shortest interval of syn:// is {min}");
+        failed(format!("send a SYN every {interval}"), reason)
     })
 }
 
@@ -313,7 +313,7 @@ pub(crate) fn trace(
     context: &OrderContext,
 ) -> Traceroute {
     let started = neph_probe::anchor().wall;
-    let failure = |destination: IpAddr, why: String| Traceroute {
+    let failure = |destination: IpAddr, reason: String| Traceroute {
         block: order.block,
         endpoint: order.endpoint.clone(),
         site: None,
@@ -321,7 +321,7 @@ pub(crate) fn trace(
         started,
         hops: Vec::new(),
         reached: false,
-        failure: Some(why),
+        failure: Some(reason),
     };
     let unspecified = IpAddr::from([0, 0, 0, 0]);
     let site = match site {

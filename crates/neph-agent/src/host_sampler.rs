@@ -135,7 +135,7 @@ mod tests {
         \x20 eth1:5000 50 0 0 0 0 0 0 0 0 0 4 0 0 0 0\n";
 
     #[test]
-    fn each_core_has_its_share_and_all_interfaces_but_loopback_their_rate() {
+    fn each_core_has_a_load_and_loopback_is_excluded_from_the_rate() {
         let before =
             "cpu  10 0 10 80 0 0 0 0\ncpu0 5 0 5 40 0 0 0 0\ncpu1 5 0 5 40 0 0 0 0\nintr 7\n";
         let after =
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_read_again_from_the_same_file() {
+    fn interface_counters_are_reread_from_the_same_open_file() {
         let mut host = HostSampler::open();
         assert_eq!(host.sample(Span::from_secs(1)), []);
         let samples = host.sample(Span::from_secs(1));

@@ -168,12 +168,12 @@ impl Intake {
     /// Takes note that an echo alongside the main flow is not sent; `flow` is the main one's if the
     /// echo has no flow.
     pub(crate) fn add_missing_echo(&mut self, missing: Missing, flow: FlowIndex) {
-        let Missing { name, why } = &missing;
+        let Missing { name, reason } = &missing;
         self.events.push(Event {
             flow,
             at: (neph_probe::now() - self.origin.at).nanos(),
             kind: EventKind::SecondaryFlowFailed,
-            text: format!("no ICMP echo to {name}: {why}"),
+            text: format!("no ICMP echo to {name}: {reason}"),
         });
         self.missing.push(missing);
     }
@@ -189,12 +189,12 @@ impl Intake {
     }
 
     /// Takes note of what was not traced of the fleet's flows, and why.
-    pub(crate) fn add_trace_failure(&mut self, subject: &str, why: &ProbeError) {
+    pub(crate) fn add_trace_failure(&mut self, subject: &str, error: &ProbeError) {
         self.events.push(Event {
             flow: FlowIndex(0),
             at: (neph_probe::now() - self.origin.at).nanos(),
             kind: EventKind::SecondaryFlowFailed,
-            text: format!("{subject}: {why}"),
+            text: format!("{subject}: {error}"),
         });
     }
 
@@ -214,11 +214,11 @@ impl Intake {
                     .iter()
                     .map(|missing| missing.name.clone())
                     .collect(),
-                reason: first.why.clone(),
+                reason: first.reason.clone(),
             });
         }
         if let (Some(machines), Some(clock_difference)) =
-            (self.backends.several(), self.backends.apart())
+            (self.backends.count_if_several(), self.backends.apart())
         {
             warnings.push(Warning::SeveralBackends {
                 machines: u32::try_from(machines).unwrap_or(u32::MAX),
@@ -266,11 +266,11 @@ impl Intake {
         if self.run_progress.answered || self.main.replies > 0 {
             return Ending::Complete;
         }
-        let why = self.run_progress.unreached.map(unreached);
-        let why = why.or_else(|| self.last_fault.clone());
-        let why = why.unwrap_or_else(|| "no answer".to_owned());
+        let reason = self.run_progress.unreached.map(unreached);
+        let reason = reason.or_else(|| self.last_fault.clone());
+        let reason = reason.unwrap_or_else(|| "no answer".to_owned());
         Ending::Failed(format!(
-            "no reply to {} messages: {why}",
+            "no reply to {} messages: {reason}",
             self.main.messages
         ))
     }
@@ -279,7 +279,7 @@ impl Intake {
     /// for each message has as many as messages.
     pub(crate) fn place_sources(&self, flows: &mut [Flow]) {
         for flow in flows.iter_mut().filter(|flow| flow.index.0 == 0) {
-            flow.same_clock &= self.backends.may_share_our_clock();
+            flow.same_clock &= self.backends.may_share_local_clock();
         }
         for flow in flows {
             if let Some(source) = self.sources.get(&flow.index) {

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_contract_of_executors_holds_with_journals() {
+    fn the_journalling_executor_fulfils_the_executor_contract() {
         let folder = tempfile::tempdir().expect("a folder");
         let make = || JournallingExecutor::new(LocalExecutor::new(), folder.path().to_owned());
         contract::hold(&mut || Box::new(make()), contract_subject());
@@ -239,8 +239,8 @@ mod tests {
         let local_reflector = reflector();
         let mut requested = order(&format!("ws://{}", local_reflector.address()));
         requested.scenario.messages = 100_000;
-        let gone = folder.path().join("gone");
-        let mut executor = JournallingExecutor::new(LocalExecutor::new(), gone);
+        let missing_folder = folder.path().join("gone");
+        let mut executor = JournallingExecutor::new(LocalExecutor::new(), missing_folder);
         let ticket = executor.submit(Order::Experiments(vec![requested]));
         let updates = followed(&mut executor, ticket);
         let [Update::Done(Err(reason))] = &updates[..] else {

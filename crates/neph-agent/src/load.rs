@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::thread;
 
 use neph_load::{
-    Beginning, Bulk, Carried, CpuLoad, CpuThreadResult, LoadError, StreamLoad, Streamed, Subject,
-    Turns, converse_all,
+    Bulk, Carried, CpuLoad, CpuThreadResult, LoadError, StartCounter, StreamLoad, Streamed,
+    Subject, Turns, converse_all,
 };
 use neph_model::{
     BitRate, ByteSize, CpuShare, CpuThreads, LoadOrder, LoadWork, OrderFailed, Permit,
@@ -192,7 +192,7 @@ impl ReadyLoad {
         Ok(match &self.engine {
             Engine::Cpu { share, load } => GeneratedLoad::Cpu(CpuResult {
                 share: *share,
-                threads: load.run(&Beginning::of(load.cpus.len(), on_started), stop)?,
+                threads: load.run(&StartCounter::of(load.cpus.len(), on_started), stop)?,
             }),
             Engine::Tcp { load, bulk } => {
                 let connection_count = usize::from(bulk.flows);
@@ -202,13 +202,13 @@ impl ReadyLoad {
                     connections: converse_all(
                         load,
                         connection_count,
-                        &Beginning::of(connection_count, on_started),
+                        &StartCounter::of(connection_count, on_started),
                         stop,
                     ),
                 })
             }
             Engine::Udp(load) => {
-                let counters = load.run(&Beginning::of(1, on_started), stop)?;
+                let counters = load.run(&StartCounter::of(1, on_started), stop)?;
                 GeneratedLoad::Udp(UdpResult {
                     rate: load.rate,
                     fault: counters.fault(load.rate, load.address),

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_seconds_that_lie_within_an_experiment_are_its_own() {
+    fn only_load_seconds_within_an_experiment_belong_to_it() {
         let at = |second: i64| Instant::from_nanos(second * 1_000_000_000);
         let series = SeriesName::Load(2, LoadEnd::Sent);
         let second = |from: i64| LoadSample {

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn facts_are_read_and_secrets_are_not() {
+    fn host_facts_exclude_secrets() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
             let path = folder.path().join(path);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn this_host_has_facts() {
+    fn host_facts_are_read_on_this_host() {
         let facts = host_facts(String::new(), BTreeMap::new());
         assert!(facts.cores > 0 && !facts.kernel.is_empty(), "{facts:?}");
         assert!(

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn it_listens_once_that_is_reported_and_ends_when_it_is_cancelled() {
+    fn a_reflector_order_listens_when_reported_and_ends_when_cancelled() {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = free.local_addr().expect("bound");
         drop(free);

@@ -217,9 +217,9 @@ impl<'a> RunningExperiment<'a> {
                 if spec.role == FlowRole::Main {
                     self.fault = Some(error.to_string());
                 } else {
-                    let (name, why) = (spec.name.clone(), error.to_string());
+                    let (name, reason) = (spec.name.clone(), error.to_string());
                     self.intake
-                        .add_missing_echo(Missing { name, why }, spec.index);
+                        .add_missing_echo(Missing { name, reason }, spec.index);
                 }
             }
         }

@@ -78,7 +78,7 @@ impl Directions {
         }
         let instant = |at| Instant::from_nanos(at);
         let forward = offset.forward(instant(stamps.sent), Instant::from_nanos(stamps.arrived));
-        let reverse = offset.back(
+        let reverse = offset.reverse(
             Instant::from_nanos(stamps.answered),
             instant(stamps.returned),
         );

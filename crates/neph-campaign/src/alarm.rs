@@ -253,7 +253,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_rule_or_a_mistake(text in "\\PC{0,40}", words in prop::collection::vec(
+        fn arbitrary_text_is_parsed_as_a_rule_or_refused(text in "\\PC{0,40}", words in prop::collection::vec(
             prop::sample::select(vec!["path", ">", "2ms", "p99", "for", "until", "1ms", "ü", "a", "-"]), 0..9)) {
             let _ = parse(&text);
             let _ = parse(&words.join(" "));

@@ -50,7 +50,7 @@ impl AlarmEvaluator {
             return;
         }
         let marks = &message.marks;
-        let sent = marks.begun().unwrap_or(marks.intended);
+        let sent = marks.first_action().unwrap_or(marks.intended);
         match message.outcome {
             Outcome::Reply => {
                 self.count(marks.app_recv.unwrap_or(sent), |quantity| match quantity {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_or_loss_of_some_seconds_raises_an_alarm_that_ends_with_it() {
+    fn a_delay_or_loss_of_some_seconds_raises_and_clears_an_alarm() {
         for slow_latency_ms in [Some(30), None] {
             let rules = rules(&["round_trip > 20ms p90 for 3s"]);
             let mut evaluator = AlarmEvaluator::from_rules(&rules);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn unsent_or_unexpected_messages_count_for_neither_response_time_nor_network() {
+    fn unsent_or_unexpected_messages_count_in_no_alarm_quantity() {
         for outcome in [Outcome::Failed, Outcome::Error] {
             let mut evaluator =
                 AlarmEvaluator::from_rules(&rules(&["network > 1us p50", "round_trip > 1s p50"]));

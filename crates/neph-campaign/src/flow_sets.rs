@@ -107,7 +107,7 @@ url = "udp://10.0.0.2"
     }
 
     #[test]
-    fn the_pairs_of_a_flow_set_are_a_group_and_flow_sets_are_not() {
+    fn the_pairs_of_a_flow_set_form_one_group() {
         let (plan, matrix, groups) = read(PLAN);
         assert_eq!(groups, [0, 1, 0, 1]);
         let slots = (0..4).map(|scenario| (0, scenario));
@@ -136,7 +136,7 @@ url = "udp://10.0.0.2"
     }
 
     #[test]
-    fn in_turn_and_without_fleets_scenarios_run_one_at_a_time() {
+    fn sequential_or_without_fleets_scenarios_run_one_at_a_time() {
         let in_turn = PLAN.replace("pause", "pairs = \"in turn\"\npause");
         assert_eq!(read(&in_turn).2, [0, 1, 2, 3]);
         let single = PLAN.replace("flows = [8, 512]", "request_size = [64, 128]");

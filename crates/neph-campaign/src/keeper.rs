@@ -67,7 +67,7 @@ impl FleetKeeper {
         let campaign = campaign(&storage, origin);
         let experiment = Experiment {
             fleet: Some(fleet),
-            ..Experiment::begun(campaign.id, scenario.id, campaign.started)
+            ..Experiment::new(campaign.id, scenario.id, campaign.started)
         };
         let added = store.add_campaign(&campaign, &[scenario]);
         map_store_error("add the campaign", added)?;
@@ -143,7 +143,7 @@ impl FleetKeeper {
 fn campaign(storage: &FleetStorage, origin: Anchor<Local>) -> Campaign {
     Campaign {
         plan_path: storage.description.clone(),
-        ..Campaign::begun(&storage.name, origin.wall)
+        ..Campaign::new(&storage.name, origin.wall)
     }
 }
 

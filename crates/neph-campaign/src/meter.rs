@@ -106,7 +106,7 @@ impl Meter {
         if message.outcome == Outcome::Reply {
             self.record_reply(message);
         }
-        if let Some(begun) = message.marks.begun() {
+        if let Some(begun) = message.marks.first_action() {
             self.lateness.push((begun - message.marks.intended).nanos());
         }
     }
@@ -216,8 +216,8 @@ impl Meter {
         }
         let width = of_rank(u128::from(rank) + 1)? - low;
         let share = i64::try_from(share).unwrap_or(0);
-        let (hundreds, rest) = (width.nanos() / 100, width.nanos() % 100);
-        Some(low + Span::from_nanos(hundreds * share + (rest * share + 50) / 100))
+        let (hundreds, remainder) = (width.nanos() / 100, width.nanos() % 100);
+        Some(low + Span::from_nanos(hundreds * share + (remainder * share + 50) / 100))
     }
 
     /// Messages without a time, which rank above every reply. A fleet's time is the network's, so what

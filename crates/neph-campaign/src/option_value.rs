@@ -126,7 +126,7 @@ mod tests {
         };
         assert_eq!(zone("[::1]:80"), Some(0));
         assert_eq!(zone("[fe80::1%lo]:80"), Some(1));
-        for wrong in [
+        for invalid in [
             "nonsense",
             "8080",
             "127.0.0.1",
@@ -134,7 +134,9 @@ mod tests {
             "[localhost]:80",
             "[a%lo]:80",
         ] {
-            assert!(listen_address(wrong).is_err_and(|message| message.contains("127.0.0.1:8080")));
+            assert!(
+                listen_address(invalid).is_err_and(|message| message.contains("127.0.0.1:8080"))
+            );
         }
     }
 

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_the_published_one() {
+    fn the_generator_matches_the_published_sequence() {
         // First outputs of the reference implementation for seed 1234567.
         let mut generator = Generator(1_234_567);
         let first = [generator.next(), generator.next(), generator.next()];
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_means_the_same_order_for_ever() {
+    fn a_seed_gives_the_same_order_in_all_versions() {
         let order = |block| order_of_block(BlockOrder::Random, 42, block, 6);
         assert_eq!(order(0), order(0));
         assert_ne!(order(0), order(1));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scenario_comes_once_and_anywhere() {
+    fn every_scenario_comes_once_per_block_at_any_position() {
         let mut first = [0_u32; 4];
         for block in 0..4_000 {
             let order = order_of_block(BlockOrder::Random, 7, block, 4);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mesh_that_takes_72_minutes_in_turn_fits_into_36() {
+    fn a_mesh_of_72_sequential_minutes_fits_into_36() {
         assert_eq!(mistakes(&mesh("36min")).len(), 0);
         let problems = mistakes(&mesh("30min"));
         assert_eq!(problems.len(), 1);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn on_one_host_a_block_is_its_experiments_one_after_the_other() {
+    fn on_one_host_a_block_runs_its_experiments_sequentially() {
         let text = "version = 1\nname = \"p\"\nevery = \"1h\"\ninterval = \"1s\"\nduration = \"2min\"\n\
             request_size = [64, 128]\nresponse_size = [64, 128, 256, 512, 1024, 2048]\n\
             [[endpoint]]\nname = \"a\"\nurl = \"ws://a\"\n[[endpoint]]\nname = \"b\"\nurl = \"ws://b\"\n\

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflector_is_slow_where_some_requests_stay_for_seconds() {
+    fn a_reflector_with_residence_times_of_seconds_is_flagged_as_slow() {
         let quick = Some(Span::from_micros(40));
         let slow = Some(Span::from_millis(4900));
         let mut residence_times = ResidenceTimes::default();

@@ -4,7 +4,7 @@
 //! Owns how people write a load, and their mistakes. [`Stress`] owns what a load is; the ground that has
 //! the lab makes it.
 
-use neph_model::{BitRate, LoadUnits, NoLoad, Stress};
+use neph_model::{BitRate, LoadUnits, ParseLoadError, Stress};
 use neph_text::{
     Fault, FromNode, Node, Problems, Spanned, Value, is_hidden, parse_percent, parse_rate,
 };
@@ -25,11 +25,11 @@ pub fn parse(text: &str) -> Result<Stress, Fault> {
     }
     UNITS.loads(text).map(Stress::of).map_err(|error| {
         let remedy = match &error {
-            NoLoad::Text(_) => {
+            ParseLoadError::Text(_) => {
                 "write \"none\", sites and shares such as \"vm1 80%, vm2 25%\", or traffic such as \
                  \"vm2 flow 10.0.0.1:8080 max\" or \"vm2 stream 10.0.0.1:8080 1450kbit/s\""
             }
-            NoLoad::DuplicateLoad(_) => "write one share or rate for it",
+            ParseLoadError::DuplicateLoad(_) => "write one share or rate for it",
         };
         Fault::new(error.to_string(), remedy)
     })
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn people_may_write_a_load_in_more_ways_than_it_is_stored() {
+    fn several_spellings_of_a_load_have_one_stored_form() {
         for (written, stored) in [
             ("vm1  80%,vm2 2.5 %", "vm1 80%, vm2 2.5%"),
             ("vm1 stream h:80 1.45Mbit/s", "vm1 stream h:80 1450kbit/s"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_a_remedy() {
+    fn a_mistake_in_a_load_is_reported_with_a_remedy() {
         let message_of = |text: &str| parse(text).expect_err(text).message;
         assert_eq!(message_of("vm1"), "\"vm1\" is no load");
         assert_eq!(

@@ -44,7 +44,7 @@ pub(crate) fn warnings(meter: &Meter, load: Option<Load>, limits: &Limits) -> Ve
 fn error_answers_warning(meter: &Meter) -> Option<Warning> {
     let tally = meter.tally();
     let errors = |answer: Answer| answer.is_error().then_some(answer);
-    let most_frequent = meter.answers().most(errors);
+    let most_frequent = meter.answers().most_frequent(errors);
     (tally.errors > 0).then_some(Warning::UnexpectedAnswers {
         messages: tally.errors,
         of: tally.messages,
@@ -57,7 +57,7 @@ fn local_send_warning(meter: &Meter) -> Option<Warning> {
         Answer::Local(fault) => Some(fault),
         _ => None,
     };
-    let (fault, _) = meter.answers().most(local_fault)?;
+    let (fault, _) = meter.answers().most_frequent(local_fault)?;
     let counts = meter.answers().iter();
     let messages = counts.filter(|(answer, _)| local_fault(*answer).is_some());
     Some(Warning::NotSentHere {

@@ -228,7 +228,7 @@ mod tests {
         assert!(packet_lengths.is_empty());
         assert!(matches!(
             summary.ending,
-            Ending::Broken(CaptureError::Magic(_))
+            Ending::Broken(CaptureError::UnknownMagic(_))
         ));
         assert_eq!(summary.bytes, 0);
         let (_, empty) = read_lengths(&mut Cursor::new(b""));

@@ -139,7 +139,7 @@ impl SeenOrder {
             (OrderState::Ended(ended), _) => {
                 let failure = match &ended.result {
                     Ok(result) => result.failure(),
-                    Err(why) => Some(why.to_string()),
+                    Err(error) => Some(error.to_string()),
                 };
                 failure.map_or(SeenState::Ended, |reason| SeenState::Failed { reason })
             }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_followed_from_its_sending_until_it_is_stored() {
+    fn the_history_of_an_order_runs_from_sent_to_stored() {
         let id = OrderId::new();
         let mut observed = AgentHistory::default();
         observed.orders.push_back(order(id));

@@ -20,7 +20,7 @@ use neph_model::{AgentName, Order, OrderId, Span, Update, Wall};
 
 use crate::inbox::{Inbox, InboxError, SentOrder};
 use out::{OrderMessageContext, Stage, has_experiments, is_result_of};
-pub(crate) use out::{Out, latest_lease_end};
+pub(crate) use out::{OutstandingOrder, latest_lease_end};
 use updates::completed_updates;
 
 /// Time for an agent to end a cancelled order, including a reconnection.
@@ -39,7 +39,7 @@ const MAX_ORDER_BYTES: usize = LONGEST_FRAME / 3;
 pub(crate) struct Dispatcher {
     inbox: Inbox,
     signer: Signer,
-    out: BTreeMap<OrderId, Out>,
+    out: BTreeMap<OrderId, OutstandingOrder>,
     /// Agents that have connected since the last [`Self::send_due`]: their orders are due.
     greeted_agents: BTreeSet<AgentName>,
     /// Agents that have disconnected and have sent nothing since.
@@ -65,7 +65,7 @@ impl Dispatcher {
             } else {
                 Stage::Sent
             };
-            (order.id, Out::new(order.sent, stage))
+            (order.id, OutstandingOrder::new(order.sent, stage))
         });
         Ok(Self {
             out: out.collect(),
@@ -82,7 +82,7 @@ impl Dispatcher {
     }
 
     /// Orders whose result is not stored.
-    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &Out)> {
+    pub(crate) fn open_orders(&self) -> impl Iterator<Item = (OrderId, &OutstandingOrder)> {
         let open = self.out.iter();
         let open = open.filter(|(_, out)| !matches!(out.stage, Stage::Stored));
         open.map(|(id, out)| (*id, out))
@@ -115,10 +115,10 @@ impl Dispatcher {
         }
         let id = OrderId::new();
         self.inbox.add(id, &text)?;
-        let out = Out {
+        let out = OutstandingOrder {
             is_followed: true,
             may_have_arrived: false,
-            ..Out::new(sent, Stage::Sent)
+            ..OutstandingOrder::new(sent, Stage::Sent)
         };
         self.out.insert(id, out);
         Ok(id)
@@ -134,7 +134,8 @@ impl Dispatcher {
     /// Notes that an agent has disconnected, and reports it if it has an order.
     pub(crate) fn mark_disconnected(&mut self, agent: &AgentName) {
         self.away.insert(agent.clone());
-        let is_running = |out: &Out| out.agent == *agent && matches!(out.stage, Stage::Running);
+        let is_running =
+            |out: &OutstandingOrder| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
                 "agent {agent} has disconnected during an order. When it is back, neph collects the result and \
@@ -158,7 +159,7 @@ impl Dispatcher {
         self.confirm_after = Span::ZERO;
         let out = self.out.values_mut();
         let stored = out.filter(|out| matches!(out.stage, Stage::Stored));
-        stored.for_each(Out::send_now);
+        stored.for_each(OutstandingOrder::send_now);
     }
 
     /// Sends the messages that are due at `now`, each as soon as it is signed; `wall` is the
@@ -227,7 +228,7 @@ impl Dispatcher {
     }
 
     /// The order, if it is this agent's.
-    fn order_of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut Out> {
+    fn order_of(&mut self, agent: &AgentName, id: OrderId) -> Option<&mut OutstandingOrder> {
         let out = self.out.get_mut(&id).filter(|out| out.agent == *agent);
         self.rejected += u64::from(out.is_none());
         out

@@ -239,7 +239,7 @@ impl Hub {
     }
 
     /// A connection has ended.
-    pub(crate) fn gone(&self, agent: &AgentName, number: u64) {
+    pub(crate) fn disconnected(&self, agent: &AgentName, number: u64) {
         let mut inner = self.lock();
         if inner
             .agents

@@ -263,13 +263,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_is_read_from_a_sign_of_life_and_from_nothing_else() {
+    fn a_controller_clock_is_parsed_only_from_a_heartbeat() {
         let clock = ControllerClock::default();
         let ahead = Span::from_secs(3600);
         let payload = (now() + ahead).unix_nanos().to_le_bytes();
         assert!(clock.read(&payload));
-        let wrong = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
-        assert!(wrong.abs() < 1_000_000_000, "{wrong}");
+        let error = clock.now().unix_nanos() - (now() + ahead).unix_nanos();
+        assert!(error.abs() < 1_000_000_000, "{error}");
         assert!(!clock.read(b"") && !clock.read(b"hello"));
         for max in [i64::MIN, i64::MAX] {
             assert!(clock.read(&max.to_le_bytes()));

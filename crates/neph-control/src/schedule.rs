@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_due_at_each_interval_and_on_time_within_half_a_minute() {
+    fn a_run_is_due_at_each_interval_and_on_time_within_30_s() {
         let schedule = hourly(None);
         let due = |decided: Option<i64>, now| schedule.due(decided.map(at), at(now));
         let now = |seconds| Due {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn overdue_runs_are_missed_and_not_made_up() {
+    fn overdue_runs_are_missed_and_not_caught_up() {
         let schedule = hourly(None);
         let due = |decided, now| schedule.due(Some(at(decided)), at(now));
         let late = due(0, HOUR + 31);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_has_no_run_begin_twice() {
+    fn a_clock_set_back_starts_no_run_twice() {
         let schedule = hourly(None);
         assert_eq!(schedule.due(Some(at(5 * HOUR)), at(HOUR)), Due::default());
     }

@@ -319,7 +319,7 @@ async fn serve_agent(mut socket: WebSocket, shared: ServerState, peer: Authentic
             break;
         }
     }
-    shared.hub.gone(&name, connection_number);
+    shared.hub.disconnected(&name, connection_number);
     if shared.registry.is_revoked(&peer.holder, &peer.certificate) {
         shared.hub.revoked(&name);
     }

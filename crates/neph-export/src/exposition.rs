@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_in_each_bucket_that_is_not_below_it() {
+    fn a_value_counts_in_each_bucket_with_an_upper_bound_at_or_above_it() {
         let mut histograms = Histograms::new(10);
         for nanos in [10_000, 10_001, 99_000_000_000] {
             histograms.add(1, "path", nanos, 1);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_beyond_the_bound_share_a_histogram() {
+    fn owners_beyond_the_maximum_share_a_histogram() {
         let mut histograms = Histograms::new(40);
         for owner in 0..100 {
             histograms.add(owner, "path", 1, 1);

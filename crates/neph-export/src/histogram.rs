@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_is_counted_once() {
+    fn each_value_is_counted_once() {
         let mut histogram = Histogram::default();
         for (nanos, weight) in [(100, 3), (30_000, 2), (31_000, 1), (2_000_000, 4)] {
             histogram.add(nanos, weight);

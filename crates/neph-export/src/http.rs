@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(url("http://x").map(|url| url.port), Ok(80));
         assert_eq!(url("http://[::1]").map(|url| url.port), Ok(80));
         assert_eq!(url("https://x/").map(|url| url.port), Ok(443));
-        for wrong in [
+        for invalid in [
             "ftp://x/",
             "x",
             "http://",
@@ -217,12 +217,12 @@ mod tests {
             "http://x:99999/",
             "http://a@b/",
         ] {
-            assert!(url(wrong).is_err(), "{wrong}");
+            assert!(url(invalid).is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn a_zone_is_for_finding_the_host_and_not_for_the_request() {
+    fn an_ipv6_zone_is_used_to_connect_and_not_sent_in_the_request() {
         let zoned = url("http://[fe80::1%eth0]:9/a").expect("a URL");
         assert_eq!(zoned.host(), "fe80::1%eth0");
         assert_eq!(zoned.uri(), "http://[fe80::1]:9/a");

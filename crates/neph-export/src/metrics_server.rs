@@ -67,7 +67,7 @@ impl MetricsServer {
 
     /// Answers a waiting request with the page.
     pub fn answer(&mut self, page: impl FnOnce() -> Page) {
-        let Ok(asker) = self.page_requests.try_recv() else {
+        let Ok(request_stream) = self.page_requests.try_recv() else {
             return;
         };
         let now = clock::raw();
@@ -78,7 +78,7 @@ impl MetricsServer {
             .or_else(|| Some((now, page())));
         let page = self.page.as_ref().map(|(_, page)| page.clone());
         // An error means that the request has timed out.
-        let _ = asker.try_send(page.unwrap_or_default());
+        let _ = request_stream.try_send(page.unwrap_or_default());
     }
 }
 
@@ -220,14 +220,14 @@ impl Request {
 /// Reads a request.
 fn read_request(peer: &mut TcpStream, end: Deadline) -> io::Result<Request> {
     let mut bytes = Vec::new();
-    let mut some = [0; 1024];
+    let mut buffer = [0; 1024];
     while bytes.len() < LONGEST_HEAD {
         peer.set_read_timeout(Some(end.remaining()?))?;
-        let n = peer.read(&mut some)?;
+        let n = peer.read(&mut buffer)?;
         if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        bytes.extend_from_slice(&some[..n]);
+        bytes.extend_from_slice(&buffer[..n]);
         match parse_request(&bytes) {
             Ok(None) => {}
             Ok(Some(head)) if head.method() != "GET" => return Ok(Request::refused(405)),

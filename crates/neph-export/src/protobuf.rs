@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_as_protobuf_has_them() {
+    fn varints_are_encoded_as_protobuf_specifies() {
         let message = Message::default().number(1, 300).signed(5, -3);
         assert_eq!(message.0, [0x08, 0xac, 0x02, 0x28, 0x05]);
         let message = Message::default().bytes(2, b"ab").double(6, 1.0);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_runs_and_differences() {
+    fn native_buckets_are_encoded_as_spans_and_deltas() {
         let mut histogram = Histogram::default();
         // Bucket 0 has one time, bucket 1 three, bucket 16 two.
         for (nanos, weight) in [(1_000_000_000, 1), (1_050_000_000, 3), (4_000_000_000, 2)] {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn each_metric_comes_after_its_length() {
+    fn each_metric_is_preceded_by_its_length() {
         let mut page = Page::default();
         page.head("x", Kind::Gauge, "y");
         page.value(&[("a", "b")], 2);

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_added_where_none_is_written() {
+    fn a_url_without_a_path_gets_the_default_path() {
         let uri = |text: &str| otlp_url(text).expect("a URL").uri();
         assert_eq!(uri("http://x:4318"), "http://x:4318/v1/metrics");
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_pushed_at_the_end_too_and_a_receiver_that_is_away_is_reported_once() {
+    fn metrics_are_pushed_at_the_end_and_an_unreachable_receiver_is_reported_once() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
         let address = listener.local_addr().expect("an address");
         let mut pusher = Pusher::new(push(address), Arc::new(RunningMetric));

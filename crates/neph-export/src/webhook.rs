@@ -95,10 +95,10 @@ mod tests {
     fn request(peer: &mut TcpStream) -> Vec<u8> {
         let mut received = Vec::new();
         while !received.ends_with(b"}") {
-            let mut some = [0; 512];
-            let n = peer.read(&mut some).expect("read");
+            let mut buffer = [0; 512];
+            let n = peer.read(&mut buffer).expect("read");
             assert!(n > 0, "it hung up: {received:?}");
-            received.extend_from_slice(&some[..n]);
+            received.extend_from_slice(&buffer[..n]);
         }
         received
     }

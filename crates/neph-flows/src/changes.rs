@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_has_its_own_changes_without_withdrawn_ones() {
+    fn the_changes_of_a_flow_exclude_withdrawn_ones() {
         let mut changes = PathChangeHistory::new(MAX_CHANGES);
         let first = changes.push(change(0, 10), None);
         let other = changes.push(change(1, 12), None);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_oldest_are_forgotten_and_counted() {
+    fn changes_beyond_the_maximum_evict_the_oldest_and_are_counted() {
         let mut changes = PathChangeHistory::new(100);
         let mut latest = [None; 2];
         for number in 0..1000_u32 {

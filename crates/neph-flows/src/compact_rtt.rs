@@ -65,7 +65,7 @@ mod tests {
         }
 
         #[test]
-        fn order_is_preserved_to_64_ns(nanos in 0..120_000_000_000_i64, step in 64..1_000_000_i64) {
+        fn compact_rtts_preserve_order_above_64_ns(nanos in 0..120_000_000_000_i64, step in 64..1_000_000_i64) {
             let round_trip = CompactRtt::from_nanos(nanos);
             prop_assert!((round_trip.nanos() - nanos).abs() < COARSE_STEP);
             prop_assert!(round_trip < CompactRtt::from_nanos(nanos + step));

@@ -231,7 +231,7 @@ mod tests {
 
     /// Classes at 20, 20.475 and 24 ms; by hand: connect time and the flow's class.
     #[test]
-    fn a_transfer_is_of_the_path_that_its_connect_time_shows() {
+    fn a_transfer_is_assigned_to_the_class_of_its_connect_time() {
         let class = |micros: i64| Class {
             base: Span::from_micros(micros),
             range: (
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_take_turns_and_short_ones_begin_again() {
+    fn transfers_alternate_between_classes_and_reuse_the_ports_of_small_ones() {
         let classes = [vec![1, 2, 3], vec![], vec![9]];
         assert_eq!(alternate_ports(&classes, 4), [1, 9, 2, 9, 3, 9, 1, 9]);
         assert!(alternate_ports(&[], 4).is_empty());

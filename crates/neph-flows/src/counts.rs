@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_is_full_stays_so() {
+    fn counters_saturate() {
         let maximum = FlowTally {
             replies: u32::MAX.into(),
             ..FlowTally::default()

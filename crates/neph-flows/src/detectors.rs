@@ -279,7 +279,7 @@ mod tests {
 
     /// Four messages of one flow meet a queue of 20 ms, which no other flow meets.
     #[test]
-    fn the_rule_alone_takes_a_short_queue_for_a_path_and_the_guard_does_not() {
+    fn only_the_rule_without_guard_reports_a_short_queue_as_a_path_change() {
         let world = World {
             reshuffle_seconds: 0,
             jitter: 0.0,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewed_flow_is_no_change_for_any_of_them() {
+    fn a_replaced_flow_is_no_path_change_for_any_detector() {
         let mut fleet = World::default().fleet();
         fleet.lifetime = Some(Span::from_secs(4));
         for detector in ALL_DETECTORS {

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_counts_anew_overtakes_nothing() {
+    fn a_restarted_peer_counter_is_no_reordering() {
         let mut dissector = Dissector::new(&view(20_000, &[15]), 1);
         for seq in 0..200 {
             // The reflector was restarted before the hundredth message.

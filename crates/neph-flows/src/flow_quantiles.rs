@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_takes_the_flows_that_its_interval_takes() {
+    fn a_quantile_needs_the_flows_of_its_confidence_interval() {
         for quantile in FlowQuantile::PERCENTILES {
             let needs = quantile_needs(quantile.share());
             assert_eq!(needs, Ok(quantile.needs() as usize), "{quantile:?}");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_over_bins_is_of_those_with_flows_enough() {
+    fn the_median_over_bins_skips_bins_with_too_few_flows() {
         let mut bins = [20, 24, 28]
             .map(|p95| bin(59, [8, 10, p95, 30, 30]))
             .to_vec();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_held_against_another_one() {
+    fn the_ratio_compares_an_upper_with_a_lower_quantile() {
         use FlowQuantile::{Highest, Lowest, P50, P95};
         let bins = [
             bin(5, [8, 10, 12, 12, 12]),

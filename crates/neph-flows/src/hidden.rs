@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn as_much_is_hidden_as_there_are_hidden_moments(
+        fn the_hidden_span_equals_the_number_of_hidden_moments(
             ends in prop::collection::vec(0..200_i64, 0..12),
             after in 1..20_i64,
             from in 0..250_i64,

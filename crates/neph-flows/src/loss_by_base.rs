@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn isolated_losses_between_replies_count_and_a_silence_does_not() {
+    fn isolated_losses_count_and_a_silence_does_not() {
         let reply = crate::world::message(0, 0, 0, 1).outcome;
         let count_outcomes = |outcomes: &[&FleetOutcome]| {
             let mut silence = Silence::default();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_latencies_the_furthest_count_with_their_neighbours() {
+    fn latencies_beyond_the_maximum_count_in_the_nearest_cell() {
         let settings = Settings::default();
         let cell_height = cell_height(&settings);
         let sent = OutcomeCounts { sent: 1, lost: 0 };

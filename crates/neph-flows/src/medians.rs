@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn another_port_is_another_flow_and_a_number_too_high_is_none() {
+    fn a_new_port_is_a_new_flow_and_an_invalid_index_is_ignored() {
         let mut medians = medians();
         assert_eq!(medians.push(0, 7, 0, latency_of(10)), None);
         let completed = medians.push(0, 9, 0, latency_of(20));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_more_messages_than_planned_some_stand_for_all() {
+    fn excess_messages_are_sampled() {
         let mut medians = medians();
         for nanos in 0..100_000 {
             medians.push(0, 7, 0, latency_of(nanos));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_message_is_slower_than_every_reply() {
+    fn a_lost_message_ranks_slower_than_every_reply() {
         let median = |replies: &[i64], lost: usize| {
             let mut medians = medians();
             for nanos in replies {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_messages_half_of_which_are_lost_the_slowest_that_came_decides() {
+    fn with_half_of_the_messages_lost_the_median_is_the_slowest_reply() {
         let mut medians = medians();
         for nanos in 0..100_000 {
             medians.push(0, 7, 0, latency_of(nanos));

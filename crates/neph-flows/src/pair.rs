@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_is_one_before_its_first_end_and_ends_where_nothing_was_watched() {
+    fn a_curve_starts_at_one_and_ends_with_the_observed_time() {
         let curve = curve(&[(10, 0.8), (20, 0.5), (60, 0.5)]);
         let at = |seconds| {
             curve
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_have_ended_none_lasts_longer() {
+    fn survival_is_zero_after_the_end_of_all_stays() {
         let curve = curve(&[(10, 0.5), (20, 0.0)]);
         let later = curve.at(Span::from_secs(1000)).map(|point| point.surviving);
         assert_eq!(later, Some(0.0));
@@ -331,7 +331,7 @@ mod tests {
 
     /// Two changes in an hour and none in three hours: 0.5 per hour, not 1.
     #[test]
-    fn several_together_have_the_rate_of_their_sums() {
+    fn the_rate_of_several_pairs_is_the_rate_of_their_sums() {
         let pair = |hours: i64, changes| PairView {
             watched: Span::from_secs(3600 * hours),
             changes,

@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_last_63_are_counted(losses in prop::collection::vec(any::<bool>(), 0..200)) {
+        fn the_last_63_outcomes_are_counted(losses in prop::collection::vec(any::<bool>(), 0..200)) {
             let mut recent = RecentOutcomes::default();
             for is_lost in &losses {
                 recent.push(*is_lost);

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ways_make_a_diamond() {
+    fn two_paths_form_a_diamond() {
         let routes = [
             route(3, &[1, 11, 9]),
             route(1, &[1, 10, 9]),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_answer_makes_no_path_of_its_own() {
+    fn a_lost_answer_creates_no_additional_path() {
         let complete = [route(1, &[1, 10, 9]), route(2, &[1, 11, 8, 9])];
         let incomplete = [
             route(3, &[1, 0, 9]),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_whose_answers_end_early_is_on_the_path_that_goes_on() {
+    fn a_flow_with_a_truncated_trace_is_assigned_to_the_longer_path() {
         let mut short_route = route(3, &[1, 10]);
         short_route.end = TraceEnd::Silent;
         let routes = [
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_that_could_be_either_stays_its_own() {
+    fn an_ambiguous_unanswered_hop_stays_separate() {
         let routes = [
             route(1, &[1, 10, 9]),
             route(2, &[1, 11, 9]),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn round_trips_are_those_of_the_router_that_answered() {
+    fn rtts_belong_to_the_router_that_answered() {
         let mut changing_route = route(1, &[1, 10, 9]);
         changing_route.hops[1].probes = 3;
         changing_route.hops[1].other_addresses = vec![address_of(11), address_of(12)];
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_makes_nothing() {
+    fn no_routes_form_an_empty_diamond() {
         assert_eq!(build_diamond(&[]), Diamond::default());
         let mut silent_route = route(1, &[0, 0]);
         silent_route.end = TraceEnd::Silent;

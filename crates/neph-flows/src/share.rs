@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn one_event_that_moves_hundreds_is_one_case() {
+    fn one_event_that_moves_hundreds_of_flows_is_one_case() {
         let part = pooled_share(&[(154, 384)]);
         assert_eq!((part.hits, part.n), (154, 384));
         assert!(part.low < 0.1 && part.high > 0.8, "{part:?}");
@@ -155,7 +155,7 @@ mod tests {
 
     /// Ten groups that agree vary less than at random: they count with all of their cases.
     #[test]
-    fn groups_that_agree_are_worth_all_their_cases_and_others_less() {
+    fn disagreeing_groups_reduce_the_effective_sample_size() {
         let identical = pooled_share(&[(4, 10); 20]);
         let wilson = share(80, 200).unwrap();
         assert!((identical.low - wilson.low).abs() < 1e-9, "{identical:?}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_no_share() {
+    fn a_share_of_zero_cases_is_none() {
         assert!(Groups::default().share().is_none());
     }
 

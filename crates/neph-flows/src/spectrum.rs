@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_run_has_columns_as_fine_as_its_messages_and_a_long_one_not_too_many() {
+    fn the_number_of_spectrum_columns_is_limited_by_messages_and_a_maximum() {
         let columns = |seconds: i64, interval| {
             let interval = Span::from_millis(interval);
             time_grid(seconds).with_interval(interval).columns()
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_and_a_wide_range_stay_small() {
+    fn the_spectrum_of_a_week_and_a_wide_range_has_a_bounded_size() {
         let week = 7 * 86_400;
         let flows = [flow(&[(0, week, 1_000)]), flow(&[(0, week, 900_000)])];
         let spectrum = spectrum(&[&flows[0], &flows[1]], time_grid(week));

@@ -126,7 +126,7 @@ mod tests {
     /// Every eighth of 128 flows is 50 ms higher for 20 s, where no other path is. A minute later all flows
     /// share a queue of 30 ms for 12 s, which is longer in total.
     #[test]
-    fn a_queue_of_all_flows_takes_nothing_from_stays_at_other_times() {
+    fn a_queue_of_all_flows_reduces_no_stays_at_other_times() {
         let world = World {
             slots: 128,
             reshuffle_seconds: 0,

@@ -135,7 +135,7 @@ mod tests {
     /// Every fourth of 256 flows moves once, each a message later than the previous one, to the latency of
     /// another fourth.
     #[test]
-    fn rates_are_of_the_time_from_the_first_message_on_that_a_change_can_begin_with() {
+    fn change_rates_exclude_the_learning_time() {
         let rules = [(Span::from_millis(200), 4, 3), (Span::from_secs(10), 8, 5)];
         for (interval, window, quorum) in rules {
             let world = World {

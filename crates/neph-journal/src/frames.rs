@@ -258,7 +258,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn whatever_happens_to_the_file_a_prefix_reads_back(
+        fn any_corruption_of_the_file_yields_a_prefix(
             payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..12),
             at in any::<prop::sample::Index>(),
             bit in 0..9_u32,
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_frame_ends_the_file_there() {
+    fn a_removed_frame_ends_the_readable_part() {
         let (_folder, path) = temporary_journal();
         let payloads: [&[u8]; 3] = [b"one", b"two", b"three"];
         let (mut bytes, offsets) = encode_file(HEADER, &payloads);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_without_meaning_ends_the_file_there() {
+    fn an_undecodable_payload_ends_the_readable_part() {
         let (_folder, path) = temporary_journal();
         fs::write(&path, encode_file(HEADER, &[b"a", b"b", b"a"]).0).expect("writable");
         let mut reader = FrameReader::open(&path, HEADER)
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_beyond_the_limit_is_refused_and_spoils_nothing() {
+    fn a_payload_above_the_size_limit_is_refused_without_side_effects() {
         let (_folder, path) = temporary_journal();
         let mut writer = FrameWriter::create(&path, HEADER).expect("a new file");
         let huge = vec![0; MAX_PAYLOAD + 1];

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn appended_records_are_read_up_to_where_the_file_was_cut() {
+    fn appended_records_are_read_up_to_the_truncation() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         assert_eq!(read(&path, b"log 1"), None);

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_capture_file_always_ends_with_a_whole_record() {
+    fn a_capture_file_always_ends_with_a_complete_record() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut file = CaptureFile::create(&path).expect("a new file");

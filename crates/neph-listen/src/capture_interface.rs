@@ -36,16 +36,16 @@ pub struct CaptureInterface {
     snaplen: u32,
     counters: CaptureCounters,
     /// Maximum number of packets.
-    most: u64,
+    max_packets: u64,
     /// The state of the links; `None` where the kernel does not report it.
     links: Option<Links>,
     /// The index of the interface, if there is one and it is up.
     number: Option<u32>,
     /// Packets that passed the filter, including lost ones, and how many of them were read.
     passed: u64,
-    met: u64,
+    read_count: u64,
     /// Whether a packet arrived that is later than the requested time.
-    came_later: bool,
+    is_past_end: bool,
 }
 
 impl CaptureInterface {
@@ -88,12 +88,12 @@ impl CaptureInterface {
             heads,
             snaplen,
             counters: CaptureCounters::default(),
-            most: listening.most,
+            max_packets: listening.max_packets,
             links,
             number,
             passed: 0,
-            met: 0,
-            came_later: false,
+            read_count: 0,
+            is_past_end: false,
         })
     }
 
@@ -122,7 +122,7 @@ impl CaptureInterface {
 
     /// Whether the maximum number of packets is reached.
     pub const fn is_full(&self) -> bool {
-        self.counters.packets >= self.most
+        self.counters.packets >= self.max_packets
     }
 
     /// Whether no packet waits to be read.
@@ -135,9 +135,9 @@ impl CaptureInterface {
         self.source.gauge()
     }
 
-    /// Waits for packets for at most `most`; an error if the interface goes down.
-    pub fn wait(&self, most: Duration) -> Result<(), ListenError> {
-        self.source.wait(most)?.map_or(Ok(()), |fault| {
+    /// Waits for packets for at most `max_wait`; an error if the interface goes down.
+    pub fn wait(&self, max_wait: Duration) -> Result<(), ListenError> {
+        self.source.wait(max_wait)?.map_or(Ok(()), |fault| {
             let interface = &self.interface;
             Err(ListenError::refused(format!(
                 "{interface} went down or was removed: {fault}; start neph watch again when it is up"
@@ -145,13 +145,13 @@ impl CaptureInterface {
         })
     }
 
-    /// Waits for packets for at most `most`; an interface that is down may come up again.
-    pub fn outwait(&self, most: Duration) -> Result<(), ListenError> {
+    /// Waits for packets for at most `max_wait`; an interface that is down may come up again.
+    pub fn wait_despite_link_down(&self, max_wait: Duration) -> Result<(), ListenError> {
         let known = self.links.as_ref().zip(self.number);
         let Some((links, number)) = known else {
-            return self.wait(most);
+            return self.wait(max_wait);
         };
-        let fault = self.source.wait(most)?;
+        let fault = self.source.wait(max_wait)?;
         let is_away = fault.is_some_and(|fault| fault.kind() != ErrorKind::NetworkDown);
         if links.has(number) && !is_away {
             return Ok(());
@@ -167,7 +167,7 @@ impl CaptureInterface {
         let mut changes = self.links.as_mut().map_or_else(Vec::new, Links::changes);
         if !self.is_any() {
             changes.retain(|change| {
-                let (Change::Fallen(name) | Change::Risen(name)) = change;
+                let (Change::Down(name) | Change::Up(name)) = change;
                 *name == self.interface
             });
         }
@@ -185,13 +185,13 @@ impl CaptureInterface {
             // After this pause, pending copies are complete. Copies are in the order of time: after
             // the first late packet, all are late, and they may never stop.
             clock::nap(WAKE / 4);
-            while self.take(until, true, &mut take) && !self.has_all() && !self.came_later {}
+            while self.take(until, true, &mut take) && !self.has_all() && !self.is_past_end {}
             return self.count();
         }
         self.count();
         let read_packets = self.passed - self.counters.lost;
         let end = RawNanos(clock::raw().0 + LINGER.nanos());
-        while self.met < read_packets {
+        while self.read_count < read_packets {
             if !self.take(until, true, &mut take) {
                 if clock::raw() >= end {
                     break;
@@ -216,13 +216,20 @@ impl CaptureInterface {
         is_last: bool,
         mut take: impl FnMut(&Packet<'_>, Result<&Dissected<'_>, NoPacket>),
     ) -> bool {
-        let (heads, most) = (self.heads, self.most);
-        let (counters, met, came_later) = (&mut self.counters, &mut self.met, &mut self.came_later);
+        let (heads, max_packets) = (self.heads, self.max_packets);
+        let (counters, read_count, is_past_end) = (
+            &mut self.counters,
+            &mut self.read_count,
+            &mut self.is_past_end,
+        );
         self.source.take(is_last, |packet| {
-            *met += 1;
+            *read_count += 1;
             let is_late = packet.stamp() > until;
-            *came_later |= is_late;
-            if is_late || counters.packets >= most || (heads == Heads::Any && packet.is_echo()) {
+            *is_past_end |= is_late;
+            if is_late
+                || counters.packets >= max_packets
+                || (heads == Heads::Any && packet.is_echo())
+            {
                 return;
             }
             let length = packet.wire_length();
@@ -236,10 +243,10 @@ impl CaptureInterface {
                 dissected.vlan = outermost.or(dissected.vlan);
                 dissected
             });
-            let why = |link| why_not(link, packet.bytes(), length);
+            let skip_reason = |link| why_not(link, packet.bytes(), length);
             let dissected = dissected.as_ref();
-            let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, why));
-            let is_not_ip = dissected.is_err_and(|nothing| nothing == NoPacket::NotIp);
+            let dissected = dissected.ok_or_else(|| link.map_or(NoPacket::NotIp, skip_reason));
+            let is_not_ip = dissected.is_err_and(|reason| reason == NoPacket::NotIp);
             counters.not_ip += u64::from(is_not_ip);
             take(packet, dissected);
         })
@@ -279,7 +286,11 @@ const fn step(Instruction { code, jt, jf, k }: Instruction) -> FilterStep {
 /// Checks that a requested capture by BPF copies is possible.
 fn may_copy(listening: &Listening<'_>, heads: Heads) -> Result<(), ListenError> {
     let interface = listening.interface;
-    let refused = |why: String| Err(ListenError::wrong(format!("{why}; leave out --listen bpf")));
+    let refused = |reason: String| {
+        Err(ListenError::wrong(format!(
+            "{reason}; leave out --listen bpf"
+        )))
+    };
     match heads {
         _ if listening.method != Some(CaptureMethod::Bpf) => Ok(()),
         Heads::Any => refused("BPF programs listen to one interface".to_owned()),

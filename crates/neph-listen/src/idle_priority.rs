@@ -40,15 +40,15 @@ pub struct IdlePriority {
 impl IdlePriority {
     /// For a thread that reads a ring; `filled` returns the filled share of the ring, 0 to 1.
     pub fn begin(filled: impl Fn() -> f64 + Send + 'static) -> Self {
-        Self::with(LAG, filled)
+        Self::with_lag(LAG, filled)
     }
 
     /// For a thread whose work may wait for `lag` without loss.
     pub fn with_patience(lag: Span) -> Self {
-        Self::with(lag, || 0.0)
+        Self::with_lag(lag, || 0.0)
     }
 
-    fn with(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
+    fn with_lag(lag: Span, filled: impl Fn() -> f64 + Send + 'static) -> Self {
         let shared = Arc::new(SharedState {
             caught_up: AtomicI64::new(clock::raw().0),
             is_over: AtomicBool::new(false),
@@ -59,7 +59,7 @@ impl IdlePriority {
         // A thread with another policy keeps it. Without a guard, idle priority is not safe.
         let guard = (reader.is_normal()).then(|| {
             guard
-                .spawn(move || stand_guard(reader, lag, filled, &observed))
+                .spawn(move || watch_reader(reader, lag, filled, &observed))
                 .ok()
         });
         Self {
@@ -85,7 +85,7 @@ impl Drop for IdlePriority {
     }
 }
 
-fn stand_guard(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &SharedState) {
+fn watch_reader(reader: Thread, max: Span, filled: impl Fn() -> f64, shared: &SharedState) {
     // Tests on the guard thread whether the return to normal priority is permitted.
     let own_thread = Thread::this();
     if own_thread
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_keeps_up_has_idle_priority_until_packets_wait() {
+    fn a_reader_has_idle_priority_until_packets_wait() {
         if !may_return("a_reader_that_keeps_up_has_idle_priority") {
             return;
         }

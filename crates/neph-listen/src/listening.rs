@@ -39,7 +39,7 @@ pub struct Listening<'a> {
     /// Memory for waiting packets.
     pub ring: ByteSize,
     /// Maximum number of packets.
-    pub most: u64,
+    pub max_packets: u64,
     /// Which packets are captured.
     pub wanted: &'a Wanted,
     /// The capture method, if one was requested.

@@ -53,12 +53,15 @@ impl BySecond {
     /// Adds the counters at the end of a second. A late reading makes a longer second; its rates
     /// are over the actual time.
     pub(crate) fn mark(&mut self, now: Span, bytes: CarriedBytes) {
-        let (before, had) = self.last;
+        let (before, previous_bytes) = self.last;
         let lasted = now - before;
         self.seconds.push(LoadSecond {
             at: now,
-            sent: rate_of(bytes.sent.saturating_sub(had.sent), lasted),
-            received: rate_of(bytes.received.saturating_sub(had.received), lasted),
+            sent: rate_of(bytes.sent.saturating_sub(previous_bytes.sent), lasted),
+            received: rate_of(
+                bytes.received.saturating_sub(previous_bytes.received),
+                lasted,
+            ),
         });
         self.last = (now, bytes);
         self.due = SECOND.times(now.nanos() / SECOND.nanos() + 1);
@@ -75,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_that_was_read_late_is_longer_and_its_rate_is_not_higher() {
+    fn a_late_reading_extends_its_second_without_raising_the_rate() {
         let mut counters = BySecond::default();
         let bytes = |sent, received| CarriedBytes { sent, received };
         counters.mark(Span::from_millis(1_000), bytes(125_000, 100_000));

@@ -12,9 +12,9 @@ use neph_sys::tcp::{self, TcpStats};
 use neph_wire::echo::{REQUEST_MIN, Request};
 use neph_wire::frame::{FrameError, HELLO_LEN, Hello, Mode, Status, frame_prefix, next_frame};
 
-use crate::beginning::Beginning;
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::pace::Pace;
+use crate::start_counter::StartCounter;
 use crate::transfer::{Driver, Next, Traffic, Unanswered, connect, greet, now};
 
 /// Timeout for connecting and for the answer to the hello: a busy peer is slow.
@@ -82,13 +82,13 @@ pub struct Carried {
 /// Generates the traffic until its time is over or `stop` is set. It works from the first reply on.
 pub(crate) fn converse(
     subject: &Subject,
-    beginning: &Beginning,
+    start_counter: &StartCounter,
     stop: &Stop,
 ) -> Result<Carried, String> {
     let connected = connect(subject.address, CONNECT_TIMEOUT);
     let mut stream = connected.map_err(|error| unconnected(&error, subject.address.ip()))?;
     agree(&mut stream, subject)?;
-    let mut talk = ConversationState::new(subject, beginning);
+    let mut talk = ConversationState::new(subject, start_counter);
     let start = now();
     let driven = Driver::within(subject.permit.clone()).drive(&mut stream, &mut talk, start, stop);
     let (end_time, stats) = (
@@ -96,7 +96,7 @@ pub(crate) fn converse(
         tcp::stats(stream.as_fd()).unwrap_or_default(),
     );
     if let Err(broken) = driven {
-        if talk.over.is_none() {
+        if talk.overrun.is_none() {
             talk.close(stats, end_time);
         }
         talk.carried.broken = Some(broken.source.to_string());
@@ -140,7 +140,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
     let reply =
         greet(stream, &hello, CONNECT_TIMEOUT, &Stop::new()).map_err(|error| match error {
             Unanswered::Io(error) => silent(error),
-            Unanswered::Frame(FrameError::Magic(_)) => {
+            Unanswered::Frame(FrameError::WrongMagic(_)) => {
                 "it answers, but is no neph reflect: name the port of one".to_owned()
             }
             Unanswered::Frame(other) => other.to_string(),
@@ -157,7 +157,7 @@ fn agree(stream: &mut TcpStream, subject: &Subject) -> Result<(), String> {
 
 struct ConversationState<'s> {
     subject: &'s Subject,
-    beginning: &'s Beginning<'s>,
+    start_counter: &'s StartCounter<'s>,
     /// A complete message with its length, rewritten with each sequence number.
     message: Vec<u8>,
     /// Bytes of it that are written.
@@ -168,7 +168,7 @@ struct ConversationState<'s> {
     /// Time of the last reply.
     received: Span,
     /// State since the end of its time.
-    over: Option<OverrunProgress>,
+    overrun: Option<OverrunProgress>,
     by_second: BySecond,
     carried: Carried,
 }
@@ -177,29 +177,29 @@ struct ConversationState<'s> {
 #[derive(Clone, Copy, Debug)]
 struct OverrunProgress {
     /// Bytes that the peer's kernel had acknowledged at the end, and has acknowledged now.
-    had: u64,
-    has: u64,
+    acked_before: u64,
+    last_acked: u64,
     /// Time of the last newly acknowledged byte.
     moved: Span,
     /// Time of the last check.
-    looked: Span,
+    checked_at: Span,
 }
 
 impl<'s> ConversationState<'s> {
-    fn new(subject: &'s Subject, beginning: &'s Beginning) -> Self {
+    fn new(subject: &'s Subject, start_counter: &'s StartCounter) -> Self {
         let size = subject.request.max(REQUEST_MIN);
         let mut message = frame_prefix(u32::try_from(size).unwrap_or(u32::MAX)).to_vec();
         Request { seq: 0 }.encode_into(size, &mut message);
         Self {
             subject,
-            beginning,
+            start_counter,
             written: message.len(),
             message,
             inbox: Vec::new(),
             pace: Pace::new(subject.rate),
             is_stopped: false,
             received: Span::ZERO,
-            over: None,
+            overrun: None,
             by_second: BySecond::default(),
             carried: Carried::default(),
         }
@@ -207,11 +207,11 @@ impl<'s> ConversationState<'s> {
 
     /// Ends the time: no new message begins, and rates count only the data until now.
     fn close(&mut self, stats: TcpStats, now: Span) {
-        self.over = Some(OverrunProgress {
-            had: stats.bytes_acked,
-            has: stats.bytes_acked,
+        self.overrun = Some(OverrunProgress {
+            acked_before: stats.bytes_acked,
+            last_acked: stats.bytes_acked,
             moved: now,
-            looked: now,
+            checked_at: now,
         });
         self.carried.lasted = now;
         self.carried.received_in_time = self.carried.received;
@@ -222,11 +222,12 @@ impl<'s> ConversationState<'s> {
     /// it either had all of the next message long ago or accepted no more data. A slow reflector is
     /// no fault.
     fn unanswered(&self, now: Span) -> Option<String> {
-        let over = self.over.filter(|_| !self.is_all_there())?;
+        let overrun = self.overrun.filter(|_| !self.is_all_there())?;
         let expected_bytes =
             (self.carried.answered + 1) * self.message.len() as u64 + HELLO_LEN as u64;
         // The kernel counts the SYN as a byte.
-        let is_answerable = over.had > expected_bytes || now - over.moved >= NO_PROGRESS_TIMEOUT;
+        let is_answerable =
+            overrun.acked_before > expected_bytes || now - overrun.moved >= NO_PROGRESS_TIMEOUT;
         if now - self.received < NO_PROGRESS_TIMEOUT || !is_answerable {
             return None;
         }
@@ -283,14 +284,14 @@ impl<'s> ConversationState<'s> {
 
     /// The next step after the end of the time, until all data arrived or [`REPLY_TIMEOUT`] is
     /// over.
-    fn rest(&self, over: OverrunProgress, now: Span) -> Next<'_> {
+    fn next_overrun_step(&self, overrun: OverrunProgress, now: Span) -> Next<'_> {
         let deadline = self.carried.lasted + REPLY_TIMEOUT;
         if self.is_all_there() || now >= deadline {
             Next::End
-        } else if now - over.looked >= TICK {
+        } else if now - overrun.checked_at >= TICK {
             Next::Measure
         } else {
-            self.go_on(deadline.min(over.looked + TICK))
+            self.go_on(deadline.min(overrun.checked_at + TICK))
         }
     }
 
@@ -305,8 +306,8 @@ impl<'s> ConversationState<'s> {
 
 impl Traffic for ConversationState<'_> {
     fn next(&mut self, now: Span) -> io::Result<Next<'_>> {
-        if let Some(over) = self.over {
-            return Ok(self.rest(over, now));
+        if let Some(overrun) = self.overrun {
+            return Ok(self.next_overrun_step(overrun, now));
         }
         if self.is_to_end(now) || now >= self.by_second.due() {
             return Ok(Next::Measure);
@@ -341,7 +342,7 @@ impl Traffic for ConversationState<'_> {
         {
             self.carried.answered += 1;
             if self.carried.answered == 1 {
-                self.beginning.one_works();
+                self.start_counter.mark_running();
             }
             self.carried.back += payload.len() as u64;
             self.carried.received += self.size();
@@ -358,19 +359,19 @@ impl Traffic for ConversationState<'_> {
     /// Called at the end of each second and at the end of the time. Later calls check whether the
     /// peer's kernel accepts more data.
     fn measured(&mut self, stats: TcpStats, now: Span) {
-        if self.over.is_none() && now >= self.by_second.due() {
+        if self.overrun.is_none() && now >= self.by_second.due() {
             let (sent, received) = (stats.bytes_sent, stats.bytes_acked);
             self.by_second.mark(now, CarriedBytes { sent, received });
         }
-        if self.over.is_none() && !self.is_to_end(now) {
+        if self.overrun.is_none() && !self.is_to_end(now) {
             return;
         }
-        let Some(over) = &mut self.over else {
+        let Some(overrun) = &mut self.overrun else {
             return self.close(stats, now);
         };
-        over.looked = now;
-        if stats.bytes_acked > over.has {
-            (over.has, over.moved) = (stats.bytes_acked, now);
+        overrun.checked_at = now;
+        if stats.bytes_acked > overrun.last_acked {
+            (overrun.last_acked, overrun.moved) = (stats.bytes_acked, now);
         }
     }
 

@@ -8,9 +8,9 @@ use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::sched;
 use sha2::{Digest, Sha256};
 
-use crate::beginning::Beginning;
 use crate::duty_cycle::{DutyCycle, HELD, PERIOD};
 use crate::error::LoadError;
+use crate::start_counter::StartCounter;
 
 /// Bytes per hash: about ten microseconds of work.
 const HASHED_BYTES: usize = 4096;
@@ -67,18 +67,18 @@ impl CpuLoad {
     /// A thread cannot be started or pinned.
     pub fn run(
         &self,
-        beginning: &Beginning<'_>,
+        start_counter: &StartCounter<'_>,
         stop: &Stop,
     ) -> Result<Vec<CpuThreadResult>, LoadError> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
-            for (begun, cpu) in self.cpus.iter().copied().enumerate() {
-                let work = move || self.work(cpu, beginning, stop);
+            for (started, cpu) in self.cpus.iter().copied().enumerate() {
+                let work = move || self.work(cpu, start_counter, stop);
                 match thread::Builder::new().spawn_scoped(scope, work) {
                     Ok(thread) => threads.push(thread),
                     Err(source) => {
                         stop.set();
-                        return Err(LoadError::Threads { begun, source });
+                        return Err(LoadError::Threads { started, source });
                     }
                 }
             }
@@ -94,7 +94,7 @@ impl CpuLoad {
     fn work(
         &self,
         cpu: Option<usize>,
-        beginning: &Beginning<'_>,
+        start_counter: &StartCounter<'_>,
         stop: &Stop,
     ) -> Result<CpuThreadResult, LoadError> {
         if let Some(cpu) = cpu {
@@ -122,7 +122,7 @@ impl CpuLoad {
                 |proof: &mut Proof| proof.is_held((since(start), worked()), self.share);
             if proof.as_mut().is_some_and(reaches_share) {
                 proof = None;
-                beginning.one_works();
+                start_counter.mark_running();
             }
         }
         // Without this the compiler would remove the unused hashes.

@@ -37,13 +37,13 @@ impl DutyCycle {
     )]
     pub(crate) fn due(&mut self, elapsed: Span, worked: Span) -> Span {
         let until = (elapsed + PERIOD).nanos() as f64 * self.share;
-        let debt = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
-        if debt > PERIOD + MAX_DEBT {
-            let excess = debt - PERIOD - MAX_DEBT;
+        let missing_work = Span::from_nanos(until.round() as i64) - worked - self.forgiven;
+        if missing_work > PERIOD + MAX_DEBT {
+            let excess = missing_work - PERIOD - MAX_DEBT;
             self.forgiven += excess;
-            return debt - excess;
+            return missing_work - excess;
         }
-        debt.max(Span::ZERO)
+        missing_work.max(Span::ZERO)
     }
 }
 
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn each_share_is_held_however_coarse_the_work_is() {
+    fn each_cpu_share_is_reached_for_any_work_size() {
         for share in [0.01, 0.25, 0.8, 0.98, 1.0] {
             for step in [1_000, 300_000, 7_000_000] {
                 let (achieved, _) = worked(share, step, 0);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_delay_is_not_made_up_in_one_burst() {
+    fn a_long_delay_is_not_caught_up_in_one_burst() {
         let (achieved, longest) = worked(0.5, 1_000, 5_000_000_000);
         assert!(longest <= (PERIOD + MAX_DEBT).nanos() + 1_000, "{longest}");
         assert!((achieved - 0.5).abs() < 0.02, "{achieved}");

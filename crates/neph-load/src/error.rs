@@ -20,10 +20,10 @@ pub enum LoadError {
         hint: String,
     },
     /// No further thread can be started.
-    #[error("no more than {} can be begun here: {source}", counted(*.begun as u64, "thread"))]
+    #[error("no more than {} can be begun here: {source}", counted(*.started as u64, "thread"))]
     Threads {
         /// Number of started threads.
-        begun: usize,
+        started: usize,
         /// The cause.
         source: io::Error,
     },

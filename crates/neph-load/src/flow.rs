@@ -6,8 +6,8 @@ use std::thread;
 use neph_model::{BitRate, Permit, Span, Stop};
 use neph_wire::echo::{REPLY_MIN, REQUEST_MIN};
 
-use crate::beginning::Beginning;
 use crate::conversation::{Carried, Subject, converse};
+use crate::start_counter::StartCounter;
 
 /// A bulk message has the bytes of this time, within bounds: small enough for an even rate.
 const PIECE_MILLIS: u64 = 20;
@@ -75,14 +75,14 @@ impl Turns {
 pub fn converse_all(
     subject: &Subject,
     flows: usize,
-    beginning: &Beginning<'_>,
+    start_counter: &StartCounter<'_>,
     stop: &Stop,
 ) -> Vec<Result<Carried, String>> {
     thread::scope(|scope| {
-        let begun: Vec<_> = (0..flows)
-            .map(|_| scope.spawn(move || converse(subject, beginning, stop)))
+        let threads: Vec<_> = (0..flows)
+            .map(|_| scope.spawn(move || converse(subject, start_counter, stop)))
             .collect();
-        let ended = begun.into_iter().map(|thread| {
+        let ended = threads.into_iter().map(|thread| {
             let ended = thread.join();
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });

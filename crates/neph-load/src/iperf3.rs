@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use neph_model::{BitRate, Span, Stop, ThroughputSecond, Wall};
 use neph_sys::clock::{self, RawNanos, Spin};
 use neph_sys::place::Placement;
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 use serde_json::Value;
 
 use crate::transfer::{Transfer, TransferError, now};
@@ -47,7 +47,7 @@ pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError>
         None => run(command(PROGRAM, spec), spec.duration, stop),
         Some(site) => {
             let mut command = command(PROGRAM, spec);
-            site.arrange(Birth::default(), &mut command)?;
+            site.arrange(ChildOptions::default(), &mut command)?;
             site.run(|| run(command, spec.duration, stop))?
         }
     }
@@ -205,7 +205,7 @@ mod tests {
     }"#;
 
     #[test]
-    fn a_report_becomes_seconds() {
+    fn an_iperf3_report_is_parsed_into_seconds() {
         let (seconds, goodput) = parse(REPORT).expect("a report");
         assert_eq!(goodput, BitRate(8_500_000));
         let expected = ThroughputSecond {
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_is_one_sentence_with_a_remedy() {
+    fn a_missing_iperf3_is_reported_with_a_remedy() {
         let command = command("iperf3-that-is-not-there", &spec());
         let error = run(command, Span::from_secs(1), &Stop::new()).expect_err("it is not there");
         let expected = "iperf3 is not installed; install it (apt-get install iperf3), or use the built-in upload";
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_goes_on_is_ended_when_stopped() {
+    fn a_running_iperf3_is_killed_on_stop() {
         let stop = Stop::new();
         stop.set();
         let mut sleeper = process::command("sleep");
@@ -252,14 +252,14 @@ mod tests {
     fn invalid_iperf3_reports_are_refused_with_the_error_of_iperf3() {
         let error = parse(r#"{"error": "unable to connect to server"}"#).expect_err("an error");
         assert_eq!(error, "says: unable to connect to server");
-        for bad in [
+        for invalid in [
             "",
             "{}",
             r#"{"intervals": []}"#,
             "[1]",
             r#"{"intervals": 7, "end": 1}"#,
         ] {
-            assert!(parse(bad).is_err(), "{bad}");
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
     }
 }

@@ -5,7 +5,6 @@
 //! Owns the loads, whether they reached their targets, and when they started to work. Prints
 //! nothing: the caller shows the results.
 
-mod beginning;
 mod by_second;
 mod conversation;
 mod cpu;
@@ -19,13 +18,13 @@ mod pace;
 mod planned;
 mod room;
 mod source_port_transfer;
+mod start_counter;
 mod stream;
 pub mod throughput;
 mod transfer;
 mod upload;
 mod video;
 
-pub use beginning::{Beginning, WORKS};
 pub use by_second::LoadSecond;
 pub use conversation::{Carried, Subject};
 pub use cpu::{CpuLoad, CpuThreadResult};
@@ -39,6 +38,7 @@ pub use room::Room;
 pub use source_port_transfer::{
     ExchangeFactory, TRANSFER_SIZE, TransferSpec, run_transfers, run_transfers_with,
 };
+pub use start_counter::{RUNNING_LINE, StartCounter};
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;
 pub use transfer::{Transfer, TransferError, rate_of};

@@ -81,7 +81,7 @@ impl Overcommit {
     }
 
     /// Why threads worked less than their target; `worked` is their total, in percent of a CPU.
-    pub fn why(&self, worked: f64) -> String {
+    pub fn explanation(&self, worked: f64) -> String {
         let limit = match self.limit {
             Limit::Cpus(_) => "there are too few CPUs".to_owned(),
             Limit::Quota(time) => {
@@ -146,14 +146,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_that_was_not_reached_is_not_the_only_reason() {
+    fn an_unreached_cpu_limit_is_not_reported_as_the_only_reason() {
         let quota = Some(CpuTime(1_500_000));
         let work = Work::of(2, 1.0, CpuPlacement::Anywhere);
         let overcommit = Overcommit::of(work, Room { cpus: 2, quota }).expect("an overcommit");
         let limit = "the quota of a control group leaves the time of 1.5 CPUs";
-        assert_eq!(overcommit.why(149.0), limit);
+        assert_eq!(overcommit.explanation(149.0), limit);
         let expected = format!("{limit}, and other processes used part of it");
-        assert_eq!(overcommit.why(44.0), expected);
+        assert_eq!(overcommit.explanation(44.0), expected);
     }
 
     fn overcommit_message(

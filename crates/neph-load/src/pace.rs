@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pace_keeps_its_rate_and_catches_up_only_a_tenth_of_a_second() {
+    fn a_pace_keeps_its_rate_and_catches_up_at_most_100_ms() {
         let rate = BitRate(8_000_000);
         let mut pace = Pace::new(Some(rate));
         let at = |millis| Span::from_millis(millis);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_both_versions_are_found_with_those_above_them() {
+    fn cgroups_of_both_versions_are_found_with_their_parents() {
         let mounts = "25 20 0:22 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
                       26 20 0:23 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
                       27 20 0:24 / /sys/fs/cgroup/unified rw shared:7 - cgroup2 cgroup2 rw\n";
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_may_be_a_fraction_of_a_cpu_and_none_is_none() {
+    fn a_cpu_quota_may_be_a_fraction_or_unlimited() {
         let of = |files: &[(&str, &str)]| {
             let read = |path: PathBuf| {
                 let is_it = |(name, _): &&(&str, &str)| path == Path::new("/g").join(name);

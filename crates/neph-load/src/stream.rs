@@ -16,10 +16,10 @@ use neph_wire::stamp::{
     encode_request, request_size,
 };
 
-use crate::beginning::Beginning;
 use crate::by_second::{BySecond, CarriedBytes, LoadSecond};
 use crate::duty_cycle::HELD;
 use crate::error::LoadError;
+use crate::start_counter::StartCounter;
 use crate::video;
 
 /// How long the last packets may take to return.
@@ -111,12 +111,16 @@ impl StreamLoad {
     ///
     /// # Errors
     /// No socket can be opened or polled.
-    pub fn run(&self, beginning: &Beginning<'_>, stop: &Stop) -> Result<Streamed, LoadError> {
+    pub fn run(
+        &self,
+        start_counter: &StartCounter<'_>,
+        stop: &Stop,
+    ) -> Result<Streamed, LoadError> {
         let to = self.address;
         let socket = open(to).map_err(|source| LoadError::Socket { to, source })?;
         let mut stream = Stream {
             load: self,
-            beginning,
+            start_counter,
             socket,
             streamed: Streamed::default(),
             buffer: vec![0; BUFFER_BYTES],
@@ -129,12 +133,12 @@ impl StreamLoad {
 }
 
 fn open(address: SocketAddr) -> io::Result<UdpSocket> {
-    let any = if address.is_ipv4() {
+    let unspecified = if address.is_ipv4() {
         "0.0.0.0:0"
     } else {
         "[::]:0"
     };
-    let socket = UdpSocket::bind(any)?;
+    let socket = UdpSocket::bind(unspecified)?;
     socket.connect(address)?;
     // Needed if the kernel announces a datagram and then discards it for a bad checksum.
     socket.set_read_timeout(Some(Duration::from_millis(50)))?;
@@ -143,7 +147,7 @@ fn open(address: SocketAddr) -> io::Result<UdpSocket> {
 
 struct Stream<'a> {
     load: &'a StreamLoad,
-    beginning: &'a Beginning<'a>,
+    start_counter: &'a StartCounter<'a>,
     socket: UdpSocket,
     streamed: Streamed,
     buffer: Vec<u8>,
@@ -161,7 +165,7 @@ impl Stream<'_> {
         self.streamed.lasted = self.elapsed();
         let until = self.elapsed() + REPLY_TIMEOUT;
         while self.streamed.back < self.streamed.packets && self.elapsed() < until {
-            self.hear(TICK)?;
+            self.receive_replies(TICK)?;
         }
         let mut streamed = std::mem::take(&mut self.streamed);
         streamed.seconds = std::mem::take(&mut self.by_second).into_seconds();
@@ -187,7 +191,7 @@ impl Stream<'_> {
         let mut frame = 0;
         while due(frame) < self.load.duration && !stop.is_set() {
             while self.elapsed() < due(frame) && !stop.is_set() {
-                self.hear((due(frame) - self.elapsed()).min(TICK).max(Span::ZERO))?;
+                self.receive_replies((due(frame) - self.elapsed()).min(TICK).max(Span::ZERO))?;
             }
             if stop.is_set() {
                 return Ok(());
@@ -258,7 +262,7 @@ impl Stream<'_> {
     }
 
     /// Reads returned packets; waits at most this long.
-    fn hear(&mut self, max: Span) -> io::Result<()> {
+    fn receive_replies(&mut self, max: Span) -> io::Result<()> {
         let mut max = max;
         loop {
             let mut poll_fds = [Awaited::readable(self.socket.as_fd())];
@@ -281,7 +285,7 @@ impl Stream<'_> {
         };
         self.streamed.back += 1;
         if self.streamed.back == 1 {
-            self.beginning.one_works();
+            self.start_counter.mark_running();
         }
         self.streamed.reverse_bytes += length as u64;
         self.streamed.incoming = self.elapsed();
@@ -305,11 +309,11 @@ mod tests {
     use super::*;
 
     /// Of 100 Gbit/s: the first frame alone takes seconds.
-    fn stream<'a>(load: &'a StreamLoad, beginning: &'a Beginning<'a>) -> Stream<'a> {
+    fn stream<'a>(load: &'a StreamLoad, start_counter: &'a StartCounter<'a>) -> Stream<'a> {
         let to = load.address;
         Stream {
             load,
-            beginning,
+            start_counter,
             socket: open(to).expect("a socket"),
             streamed: Streamed::default(),
             buffer: vec![0; BUFFER_BYTES],
@@ -328,11 +332,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_ends_within_a_frame_and_counts_what_it_left_out() {
+    fn a_stream_ends_within_a_frame_and_counts_unsent_frames() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_millis(90));
-        let beginning = Beginning::of(1, &|| {});
-        let mut stream = stream(&load, &beginning);
+        let start_counter = StartCounter::of(1, &|| {});
+        let mut stream = stream(&load, &start_counter);
         stream.send_all(&Stop::new()).expect("it ends");
         let streamed = &stream.streamed;
         assert_eq!(
@@ -346,8 +350,8 @@ mod tests {
     fn a_stream_stops_within_a_frame() {
         let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let load = load(&receiver, Span::from_secs(3_600));
-        let beginning = Beginning::of(1, &|| {});
-        let mut stream = stream(&load, &beginning);
+        let start_counter = StartCounter::of(1, &|| {});
+        let mut stream = stream(&load, &start_counter);
         let stop = Stop::new();
         thread::scope(|scope| {
             scope.spawn(|| {

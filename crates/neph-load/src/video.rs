@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_second_has_the_rate_s_bytes_and_no_packet_is_too_long() {
+    fn each_second_has_the_bytes_of_its_rate_and_no_packet_exceeds_the_mtu() {
         assert_eq!(FRAME_PARTS.iter().sum::<u64>(), PARTS_PER_SECOND);
         for rate in [100_001, 1_450_000, 25_000_007] {
             let sizes: Vec<u64> = (25..50).flat_map(|f| packets(f, BitRate(rate))).collect();

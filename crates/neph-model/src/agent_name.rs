@@ -75,13 +75,13 @@ mod tests {
 
     #[test]
     fn a_name_is_a_label_of_dns() {
-        for good in ["a", "ams-1", "0", "x".repeat(63).as_str()] {
+        for valid in ["a", "ams-1", "0", "x".repeat(63).as_str()] {
             assert_eq!(
-                good.parse::<AgentName>().map(String::from).as_deref(),
-                Ok(good)
+                valid.parse::<AgentName>().map(String::from).as_deref(),
+                Ok(valid)
             );
         }
-        for bad in [
+        for invalid in [
             "",
             "-a",
             "a-",
@@ -91,7 +91,7 @@ mod tests {
             "ä",
             "x".repeat(64).as_str(),
         ] {
-            assert!(bad.parse::<AgentName>().is_err(), "{bad}");
+            assert!(invalid.parse::<AgentName>().is_err(), "{invalid}");
         }
     }
 }

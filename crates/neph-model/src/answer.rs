@@ -256,7 +256,7 @@ impl Answers {
 
     /// The most frequent of the answers for which `choose` returns a value, with that value and its
     /// count.
-    pub fn most<T>(&self, choose: impl Fn(Answer) -> Option<T>) -> Option<(T, u64)> {
+    pub fn most_frequent<T>(&self, choose: impl Fn(Answer) -> Option<T>) -> Option<(T, u64)> {
         let chosen = self
             .iter()
             .filter_map(|(answer, count)| Some((choose(answer)?, count)));

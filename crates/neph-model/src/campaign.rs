@@ -90,7 +90,7 @@ pub struct Campaign {
 
 impl Campaign {
     /// A campaign without a plan: running since `started`, with one block and no seed.
-    pub fn begun(name: &str, started: Wall) -> Self {
+    pub fn new(name: &str, started: Wall) -> Self {
         Self {
             id: CampaignId::new(),
             name: name.to_owned(),

@@ -50,7 +50,7 @@ impl ClockOffset {
         }
     }
     /// The delay on the reverse path, from the peer's instant to the local one.
-    pub fn back(self, sent: Instant<Peer>, received: Instant<Local>) -> OneWay {
+    pub fn reverse(self, sent: Instant<Peer>, received: Instant<Local>) -> OneWay {
         let apart = received.nanos().saturating_sub(sent.nanos());
         OneWay {
             delay: Span::from_nanos(apart) + self.value,

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_sent_as_http_does_and_shown_nowhere() {
+    fn credentials_are_encoded_as_http_basic_auth_and_never_displayed() {
         let read = Credentials::read("us%65r:s%40cret");
         assert_eq!(read.header(), "Basic dXNlcjpzQGNyZXQ=");
         assert_eq!(format!("{read:?}"), "Credentials");

@@ -116,7 +116,7 @@ mod tests {
     use crate::Target;
 
     #[test]
-    fn a_question_is_read_with_its_type_and_a_by_default() {
+    fn a_dns_question_is_parsed_with_its_type_and_defaults_to_a() {
         for (path, question) in [
             ("/example.org", "example.org A"),
             ("/example.org?type=aaaa", "example.org AAAA"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_a_question_is_one_sentence_with_a_remedy() {
+    fn an_invalid_dns_question_is_reported_with_a_remedy() {
         let label = format!("dns://h/{}", "a".repeat(64));
         let name = format!("dns://h/{}", "a.".repeat(128));
         for (text, part) in [
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_shows_its_question() {
+    fn a_dns_target_displays_its_question() {
         let target = Target::parse("dns://[::1]/example.org?type=MX").expect("a target");
         assert_eq!(target.to_string(), "dns://[::1]:53/example.org?type=MX");
         let shown = Target::parse(&target.to_string());

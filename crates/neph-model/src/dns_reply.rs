@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_found_by_its_name_and_by_its_number() {
+    fn a_dns_rcode_is_found_by_name_and_number() {
         for number in 0..DnsReply::NUMBERS {
             let reply = DnsReply::from_number(number);
             assert_eq!(reply.number(), number);

@@ -63,9 +63,9 @@ impl Default for ExpectedStatus {
 
 /// What was typed is no set of statuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoStatus(String);
+pub struct ParseStatusError(String);
 
-impl fmt::Display for NoStatus {
+impl fmt::Display for ParseStatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -76,16 +76,16 @@ impl fmt::Display for NoStatus {
     }
 }
 
-impl std::error::Error for NoStatus {}
+impl std::error::Error for ParseStatusError {}
 
 impl FromStr for ExpectedStatus {
-    type Err = NoStatus;
+    type Err = ParseStatusError;
 
     /// Reads `200`, `2xx`, `200-204`, several of them with commas, or `any`.
-    fn from_str(text: &str) -> Result<Self, NoStatus> {
+    fn from_str(text: &str) -> Result<Self, ParseStatusError> {
         let mut statuses = Self::none();
         for part in text.split(',').map(str::trim) {
-            let (first, last) = range(part).ok_or_else(|| NoStatus(part.to_owned()))?;
+            let (first, last) = range(part).ok_or_else(|| ParseStatusError(part.to_owned()))?;
             (first..=last).for_each(|status| statuses.add(status));
         }
         Ok(statuses)
@@ -144,9 +144,9 @@ impl From<ExpectedStatus> for String {
 }
 
 impl TryFrom<String> for ExpectedStatus {
-    type Error = NoStatus;
+    type Error = ParseStatusError;
 
-    fn try_from(text: String) -> Result<Self, NoStatus> {
+    fn try_from(text: String) -> Result<Self, ParseStatusError> {
         text.parse()
     }
 }
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_read_as_they_are_written_and_2xx_is_the_default() {
+    fn expected_statuses_roundtrip_and_default_to_2xx() {
         let default = ExpectedStatus::default();
         assert!(default.contains(200) && default.contains(299));
         assert!(!default.contains(199) && !default.contains(300) && !default.contains(1000));
@@ -170,12 +170,12 @@ mod tests {
                 .map(|all| all.to_string()),
             Ok("200-399".to_owned())
         );
-        for wrong in [
+        for invalid in [
             "", "xx", "99", "600", "6xx", "204-200", "2x", "ok", "200;201",
         ] {
-            let message = wrong
+            let message = invalid
                 .parse::<ExpectedStatus>()
-                .expect_err(wrong)
+                .expect_err(invalid)
                 .to_string();
             assert!(message.contains("2xx"), "{message}");
         }

@@ -163,7 +163,7 @@ pub struct Experiment {
 
 impl Experiment {
     /// The first attempt in the first block, running since `started`, without measurements.
-    pub fn begun(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
+    pub fn new(campaign: CampaignId, scenario: ScenarioId, started: Wall) -> Self {
         Self {
             id: ExperimentId::new(),
             campaign,
@@ -187,7 +187,7 @@ impl Experiment {
 
     /// The part of the load `requested` by the plan that was generated: without loads that did nothing,
     /// according to a warning. `None` if nothing is left.
-    pub fn load_made(&self, requested: Option<&str>) -> Option<String> {
+    pub fn generated_load(&self, requested: Option<&str>) -> Option<String> {
         let is_made = |line: &&str| {
             !self.warnings.iter().any(|warning| {
                 matches!(warning, Warning::LoadTargetMissed { load, achieved_percent: Some(achieved), .. }
@@ -212,25 +212,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_that_did_nothing_was_not_made() {
+    fn a_load_without_traffic_counts_as_not_generated() {
         let (campaign, scenario) = (CampaignId::new(), ScenarioId(1));
-        let mut experiment = Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0));
+        let mut experiment = Experiment::new(campaign, scenario, Wall::from_unix_nanos(0));
         let requested = Some("vm1 80%, vm2 stream h:80 2Mbit/s");
-        assert_eq!(experiment.load_made(requested).as_deref(), requested);
-        assert_eq!(experiment.load_made(None), None);
-        let mut not_held = |load: &str, achieved_percent| {
+        assert_eq!(experiment.generated_load(requested).as_deref(), requested);
+        assert_eq!(experiment.generated_load(None), None);
+        let mut missed_target = |load: &str, achieved_percent| {
             experiment.warnings.push(Warning::LoadTargetMissed {
                 load: load.to_owned(),
                 achieved: String::new(),
                 achieved_percent,
                 reason: None,
             });
-            experiment.load_made(requested)
+            experiment.generated_load(requested)
         };
-        let made = not_held("vm2 stream h:80 2Mbit/s", Some(0.0));
+        let made = missed_target("vm2 stream h:80 2Mbit/s", Some(0.0));
         assert_eq!(made.as_deref(), Some("vm1 80%"));
-        assert_eq!(not_held("vm1 80%", Some(62.0)), made);
-        assert_eq!(not_held("vm1 80%", None), made);
-        assert_eq!(not_held("vm1 80%", Some(0.0)), None);
+        assert_eq!(missed_target("vm1 80%", Some(62.0)), made);
+        assert_eq!(missed_target("vm1 80%", None), made);
+        assert_eq!(missed_target("vm1 80%", Some(0.0)), None);
     }
 }

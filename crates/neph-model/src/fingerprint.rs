@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn invalid_fingerprints_are_refused() {
-        for wrong in [
+        for invalid in [
             "",
             "e3b0",
             &OF_NOTHING[1..],
@@ -135,8 +135,8 @@ mod tests {
             "e3:b0:c4:42",
             &format!("{}é", &OF_NOTHING[2..]),
         ] {
-            let refused: Result<Fingerprint, _> = wrong.parse();
-            assert_eq!(refused, Err(InvalidFingerprint(wrong.to_owned())));
+            let refused: Result<Fingerprint, _> = invalid.parse();
+            assert_eq!(refused, Err(InvalidFingerprint(invalid.to_owned())));
         }
     }
 

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_take_turns_at_the_endpoints() {
+    fn slots_alternate_between_the_endpoints() {
         let endpoint = |name: &str| FleetEndpoint {
             name: name.to_owned(),
             address: ([192, 0, 2, 1], 862).into(),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_at_the_peer_is_not_the_networks() {
+    fn the_network_rtt_excludes_the_time_at_the_peer() {
         let reply = FleetReply {
             round_trip: Span::from_micros(900),
             read_by: ReadBy::Kernel,

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_count_by_their_place_except_at_the_end() {
+    fn the_fingerprint_includes_unanswered_hops_except_at_the_end() {
         let with = PathHash::of(&[Some(at(1)), None, Some(at(2))]);
         assert_ne!(with, PathHash::of(&[Some(at(1)), Some(at(2))]));
         assert_ne!(with, PathHash::of(&[None, Some(at(1)), Some(at(2))]));
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_reads_back_as_it_was_shown() {
+    fn route_fingerprints_roundtrip() {
         let hash = PathHash::of(&[Some(at(9)), None, Some(at(3))]);
         assert_eq!(PathHash::try_from(hash.to_string()), Ok(hash));
         assert!(PathHash::try_from("no".to_owned()).is_err());

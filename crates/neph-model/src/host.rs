@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_has_one_form_however_it_is_typed() {
+    fn all_spellings_of_a_host_have_one_canonical_form() {
         for (typed, form) in [
             ("b\u{fc}cher.example", "xn--bcher-kva.example"),
             ("xn--bcher-kva.example", "xn--bcher-kva.example"),

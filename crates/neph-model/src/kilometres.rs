@@ -36,13 +36,13 @@ impl fmt::Display for Kilometres {
 /// A text that is no distance on the Earth.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no distance on the Earth: write kilometres from 0 to 20040")]
-pub struct NoDistance(String);
+pub struct ParseDistanceError(String);
 
 impl FromStr for Kilometres {
-    type Err = NoDistance;
+    type Err = ParseDistanceError;
 
-    fn from_str(text: &str) -> Result<Self, NoDistance> {
+    fn from_str(text: &str) -> Result<Self, ParseDistanceError> {
         let kilometres = text.parse().ok().and_then(Self::new);
-        kilometres.ok_or_else(|| NoDistance(text.to_owned()))
+        kilometres.ok_or_else(|| ParseDistanceError(text.to_owned()))
     }
 }

@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn a_label_is_a_key_and_a_value() {
-        for good in ["region=eu", "cloud=aws", "rack_2=A-7/b:c.d", "k=V"] {
-            let label: Label = good
+        for valid in ["region=eu", "cloud=aws", "rack_2=A-7/b:c.d", "k=V"] {
+            let label: Label = valid
                 .parse()
-                .unwrap_or_else(|error| panic!("{good}: {error}"));
-            assert_eq!(Labels::new([label]).expect("one").to_string(), good);
+                .unwrap_or_else(|error| panic!("{valid}: {error}"));
+            assert_eq!(Labels::new([label]).expect("one").to_string(), valid);
         }
         let long = format!("k={}", "v".repeat(64));
-        for bad in [
+        for invalid in [
             "",
             "region",
             "=eu",
@@ -158,7 +158,7 @@ mod tests {
             "a=\n",
             &long,
         ] {
-            assert!(bad.parse::<Label>().is_err(), "{bad:?}");
+            assert!(invalid.parse::<Label>().is_err(), "{invalid:?}");
         }
     }
 
@@ -169,14 +169,14 @@ mod tests {
         assert_eq!(read.to_string(), "cloud=aws, region=eu");
         let written = serde_json::to_string(&read).expect("JSON");
         assert_eq!(written, r#"{"cloud":"aws","region":"eu"}"#);
-        for bad in [r#"{"A":"b"}"#, r#"{"a":"\u001b[31m"}"#, r#"{"a":""}"#, "[]"] {
-            assert!(labels(bad).is_err(), "{bad}");
+        for invalid in [r#"{"A":"b"}"#, r#"{"a":"\u001b[31m"}"#, r#"{"a":""}"#, "[]"] {
+            assert!(labels(invalid).is_err(), "{invalid}");
         }
-        let many: BTreeMap<_, _> = (0..17).map(|n| (format!("k{n}"), "v".to_owned())).collect();
-        assert_eq!(Labels::try_from(many), Err(LabelError::TooMany(17)));
-        let twice = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
+        let too_many: BTreeMap<_, _> = (0..17).map(|n| (format!("k{n}"), "v".to_owned())).collect();
+        assert_eq!(Labels::try_from(too_many), Err(LabelError::TooMany(17)));
+        let duplicate_labels = ["a=b", "a=c"].map(|text| text.parse().expect("a label"));
         assert_eq!(
-            Labels::new(twice),
+            Labels::new(duplicate_labels),
             Err(LabelError::DuplicateKey("a".to_owned()))
         );
     }

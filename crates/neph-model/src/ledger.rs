@@ -49,7 +49,7 @@ impl Ledger {
             entries: builder.entries,
             len: builder.len,
             response: end - marks.intended,
-            service: end - marks.begun().unwrap_or(marks.intended),
+            service: end - marks.first_action().unwrap_or(marks.intended),
         })
     }
 
@@ -79,8 +79,8 @@ impl Ledger {
     /// timestamps at the interfaces is missing.
     pub fn directions(marks: &Marks, offset: ClockOffset) -> Option<(OneWay, OneWay)> {
         let forward = offset.forward(marks.nic_tx?, marks.peer.rx?);
-        let back = offset.back(marks.peer.nic_tx?, marks.nic_rx?);
-        Some((forward, back))
+        let reverse = offset.reverse(marks.peer.nic_tx?, marks.nic_rx?);
+        Some((forward, reverse))
     }
 }
 
@@ -94,12 +94,12 @@ struct Builder {
 
 impl Builder {
     const fn starting_at(from: Instant<Local>) -> Self {
-        let nothing = Entry {
+        let empty_entry = Entry {
             stages: StageSet::EMPTY,
             time: Span::ZERO,
         };
         Self {
-            entries: [nothing; Stage::ALL.len()],
+            entries: [empty_entry; Stage::ALL.len()],
             len: 0,
             open: StageSet::EMPTY,
             from,

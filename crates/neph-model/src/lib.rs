@@ -85,7 +85,7 @@ pub use dns_question::{DnsQuestion, DnsRecord};
 pub use dns_reply::DnsReply;
 pub use event::{Event, EventKind};
 pub use executor::{Executor, ExecutorLost, OrderResult, Ticket, Update};
-pub use expected_status::{ExpectedStatus, NoStatus};
+pub use expected_status::{ExpectedStatus, ParseStatusError};
 pub use experiment::{Experiment, ExperimentStatus, Tally};
 pub use fingerprint::{Fingerprint, InvalidFingerprint, Pins};
 pub use fleet::{
@@ -99,7 +99,7 @@ pub use flow_route::{
 };
 pub use host::{ascii_host, bare, bracketed, of_many_hosts};
 pub use id::{CampaignId, ExperimentId, OrderId, ParseIdError, ScenarioId, Seq};
-pub use kilometres::{Kilometres, NoDistance};
+pub use kilometres::{Kilometres, ParseDistanceError};
 pub use kind::{
     Identification, KindProperties, LONGEST_WS_PING, PathRule, ProbeKind, RequestSize, Transport,
 };
@@ -111,7 +111,7 @@ pub use local_fault::failed_call;
 pub use mark::{Mark, Marks, PeerMarks};
 pub use masked_secret::without_secrets;
 pub use measure::{
-    MEDIA_PORT, Measure, MediaMeasure, NoMeasure, THROUGHPUT_PORT, ThroughputMeasure,
+    MEDIA_PORT, Measure, MediaMeasure, ParseMeasureError, THROUGHPUT_PORT, ThroughputMeasure,
     TransactionKind, TransactionMeasure, TransferDirection, TransferTransport,
 };
 pub use message::{Message, Outcome};
@@ -123,9 +123,11 @@ pub use order::{
     ThroughputOrder, ThroughputServer, ThroughputTool, TraceLimits, TracerouteOrder, Traffic,
     TurnSizes,
 };
-pub use parameter::{NoParameter, Parameter, ParameterName};
+pub use parameter::{Parameter, ParameterName, ParseParameterError};
 pub use parameters::Parameters;
-pub use permit::{AllowedTargets, Budgets, Forbidden, Network, NoNetwork, Permit, TokenBucket};
+pub use permit::{
+    AllowedTargets, Budgets, Forbidden, Network, ParseNetworkError, Permit, TokenBucket,
+};
 pub use ping_between::PingBetween;
 pub use provenance::{HostFacts, Load, Provenance};
 pub use quantity::{Better, Quantities, Quantity, QuantityProperties, QuantityUnit};
@@ -137,22 +139,22 @@ pub use scheme::{SCHEMES, Scheme};
 pub use secret_source::{BareSecret, SecretSource};
 pub use segment::{INITIAL_WINDOW, SEGMENT};
 pub use series::{CpuUse, LoadEnd, NetCount, Sample, SeriesName};
-pub use site_load::{CpuShare, LoadSpec, LoadUnits, NoLoad, SiteLoad};
+pub use site_load::{CpuShare, LoadSpec, LoadUnits, ParseLoadError, SiteLoad};
 pub use sizes::{
     Authenticated, MIN_REPLY, StampSizes, reply_size, reply_size_in_words, sent_size, stamp_sizes,
     why_raised, why_replies_are_raised,
 };
 pub use source_port_transfer::{ClassTransfer, SourcePortOutcome, SourcePortTransfer};
-pub use span::{NoSpan, Span};
+pub use span::{ParseSpanError, Span};
 pub use stage::{Stage, StageSet};
 pub use stop::Stop;
 pub use stress::Stress;
 pub use syn_answer::SynAnswer;
-pub use target::{NoTarget, Target};
+pub use target::{ParseTargetError, Target};
 pub use targets::Targets;
 pub use tcp_info::TcpField;
 pub use tcp_state::TcpState;
-pub use tcp_stats_schedule::{NoTcpStats, TcpStatsSchedule};
+pub use tcp_stats_schedule::{ParseTcpStatsError, TcpStatsSchedule};
 pub use throughput::{Throughput, ThroughputSecond, cross_flows};
 pub use time::{Anchor, Clock, Instant, Local, Peer, Wall};
 pub use traced_route::{ChangeId, LatestRoutes, TracedChange, TracedRoute};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{NoSpan, Span};
+use crate::{ParseSpanError, Span};
 
 /// How long a flow of a fleet lives; displayed with every digit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,9 +16,9 @@ impl fmt::Display for Lifetime {
 }
 
 impl FromStr for Lifetime {
-    type Err = NoSpan;
+    type Err = ParseSpanError;
 
-    fn from_str(text: &str) -> Result<Self, NoSpan> {
+    fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         text.parse().map(Self)
     }
 }

@@ -190,7 +190,7 @@ impl Marks {
     }
 
     /// The first action for this message: to dial or to send.
-    pub fn begun(&self) -> Option<Instant<Local>> {
+    pub fn first_action(&self) -> Option<Instant<Local>> {
         self.dialled.or(self.app_send)
     }
 }

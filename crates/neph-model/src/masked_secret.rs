@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bare_secrets_are_masked_and_nothing_else_moves() {
+    fn literal_secrets_are_masked_and_other_text_is_unchanged() {
         for (text, expected) in [
             (r#"["--stamp-key", "abc"]"#, r#"["--stamp-key", "***"]"#),
             (

@@ -6,7 +6,7 @@ mod text;
 
 use crate::{BitRate, Span};
 
-pub use text::NoMeasure;
+pub use text::ParseMeasureError;
 
 /// Default port of the media server (RTSP over TCP).
 pub const MEDIA_PORT: u16 = 8554;

@@ -62,13 +62,13 @@ macro_rules! parameters {
             ///
             /// # Errors
             /// The text is no value of that parameter.
-            pub fn read(name: ParameterName, text: &str) -> Result<Self, NoParameter> {
+            pub fn read(name: ParameterName, text: &str) -> Result<Self, ParseParameterError> {
                 let value = match name {
                     $(ParameterName::$variant => {
                         <$kind as ParameterValue>::read(text).map(Self::$variant)
                     })*
                 };
-                value.ok_or_else(|| NoParameter::Value { name, text: text.to_owned() })
+                value.ok_or_else(|| ParseParameterError::Value { name, text: text.to_owned() })
             }
 
             $(
@@ -158,7 +158,7 @@ parameters! {
 
 /// A text that names no parameter, or is no value of one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoParameter {
+pub enum ParseParameterError {
     /// There is no parameter of that name.
     #[error("'{0}' is no parameter of a scenario")]
     Name(String),
@@ -188,11 +188,11 @@ impl ParameterName {
     ///
     /// # Errors
     /// There is none.
-    pub fn from_name(text: &str) -> Result<Self, NoParameter> {
+    pub fn from_name(text: &str) -> Result<Self, ParseParameterError> {
         let mut names = Self::ALL.iter().copied();
         names
             .find(|name| name.as_str() == text)
-            .ok_or_else(|| NoParameter::Name(text.to_owned()))
+            .ok_or_else(|| ParseParameterError::Name(text.to_owned()))
     }
 }
 
@@ -209,9 +209,9 @@ impl From<ParameterName> for &'static str {
 }
 
 impl TryFrom<String> for ParameterName {
-    type Error = NoParameter;
+    type Error = ParseParameterError;
 
-    fn try_from(text: String) -> Result<Self, NoParameter> {
+    fn try_from(text: String) -> Result<Self, ParseParameterError> {
         Self::from_name(&text)
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_ordered_as_their_names_are() {
+    fn parameters_are_sorted_by_name() {
         assert!(
             ParameterName::ALL
                 .windows(2)
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_read_as_it_is_written() {
+    fn parameter_values_roundtrip() {
         for (name, text) in [
             ("address", "192.0.2.1"),
             ("ca_file", "mine.pem"),

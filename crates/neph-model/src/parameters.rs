@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{NoParameter, Parameter, ParameterName};
+use crate::{Parameter, ParameterName, ParseParameterError};
 
 /// Parameters with their values, each parameter at most once. Serialised as a map of texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,9 +72,9 @@ impl From<Parameters> for BTreeMap<String, String> {
 }
 
 impl TryFrom<BTreeMap<String, String>> for Parameters {
-    type Error = NoParameter;
+    type Error = ParseParameterError;
 
-    fn try_from(texts: BTreeMap<String, String>) -> Result<Self, NoParameter> {
+    fn try_from(texts: BTreeMap<String, String>) -> Result<Self, ParseParameterError> {
         let read = |(name, text): (String, String)| {
             Parameter::read(ParameterName::from_name(&name)?, &text)
         };
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_parameter_is_fixed_once_and_the_last_value_stays() {
+    fn a_parameter_appears_once_with_its_last_value() {
         let flows = |count| Parameter::Flows(NonZeroU32::new(count).expect("some"));
         let parameters = Parameters::from([flows(2), Parameter::FollowRedirects(true), flows(3)]);
         let texts: Vec<_> = parameters.iter().map(Parameter::text).collect();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::{BitRate, Span};
 pub use bucket::TokenBucket;
-pub use network::{Network, NoNetwork};
+pub use network::{Network, ParseNetworkError};
 
 /// Where may be sent to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

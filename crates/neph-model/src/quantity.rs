@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_read_back_as_they_were_written() {
+    fn quantities_roundtrip_through_text() {
         let quantities = Quantities {
             peer: ([192, 0, 2, 1], 7420).into(),
             values: [(Quantity::UpGoodput, 1.5e9)].into(),

@@ -219,7 +219,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_reflector_reads_back_as_it_was_written(spec in spec()) {
+        fn reflector_specs_roundtrip(spec in spec()) {
             let json = serde_json::to_string(&spec).expect("it is data");
             let back: ReflectorSpec = serde_json::from_str(&json).expect(&json);
             proptest::prop_assert_eq!(back, spec);

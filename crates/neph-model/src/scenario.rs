@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_omit_what_all_scenarios_share() {
+    fn labels_omit_parameters_shared_by_all_scenarios() {
         let mut larger = plain("b");
         larger.request_size = ByteSize(1024);
         let scenarios = [plain("a"), plain("b"), larger];
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_has_a_name_is_called_by_it() {
+    fn a_named_load_is_labelled_by_its_name() {
         let mut scenario = plain("a");
         scenario.varied = vec![ParameterName::Stress];
         scenario

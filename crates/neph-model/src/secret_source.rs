@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_is_read_as_it_is_written_and_a_bare_secret_is_none() {
+    fn secret_sources_roundtrip_and_a_literal_secret_is_none() {
         for text in ["file:/run/a:b", "file:", "env:NAME", "env:"] {
             let source: SecretSource = text.parse().expect(text);
             assert_eq!(source.to_string(), text);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_takes_one_segment_at_least_and_ten_go_out_at_once() {
+    fn a_message_needs_at_least_one_segment_and_the_initial_window_has_ten() {
         let sizes = [0, 1, 1448, 1449, 14_480, 14_481].map(ByteSize);
         assert_eq!(sizes.map(ByteSize::segments), [1, 1, 1, 2, 10, 11]);
         let single = sizes.map(ByteSize::is_one_segment);

@@ -59,10 +59,10 @@ impl From<CpuShare> for f64 {
 }
 
 impl TryFrom<f64> for CpuShare {
-    type Error = NoLoad;
+    type Error = ParseLoadError;
 
-    fn try_from(percent: f64) -> Result<Self, NoLoad> {
-        Self::percent(percent).ok_or_else(|| NoLoad::Text(format!("{percent}%")))
+    fn try_from(percent: f64) -> Result<Self, ParseLoadError> {
+        Self::percent(percent).ok_or_else(|| ParseLoadError::Text(format!("{percent}%")))
     }
 }
 
@@ -122,7 +122,7 @@ impl fmt::Display for SiteLoad {
 
 /// Why a text is no list of loads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoLoad {
+pub enum ParseLoadError {
     /// It is not written so.
     #[error("\"{0}\" is no load")]
     Text(String),
@@ -151,13 +151,13 @@ impl LoadUnits {
     ///
     /// # Errors
     /// One is not written so, or a site is named twice for the same load.
-    pub fn loads(&self, text: &str) -> Result<Vec<SiteLoad>, NoLoad> {
+    pub fn loads(&self, text: &str) -> Result<Vec<SiteLoad>, ParseLoadError> {
         let mut loads: Vec<SiteLoad> = Vec::new();
         for part in text.split(',') {
             let load = self.parse_load(part);
-            let load = load.ok_or_else(|| NoLoad::Text(text.to_owned()))?;
+            let load = load.ok_or_else(|| ParseLoadError::Text(text.to_owned()))?;
             if loads.iter().any(|other| other.is_same(&load)) {
-                return Err(NoLoad::DuplicateLoad(load.site));
+                return Err(ParseLoadError::DuplicateLoad(load.site));
             }
             loads.push(load);
         }
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_are_read_as_they_are_displayed() {
+    fn site_loads_roundtrip_through_text() {
         let text = "vm1 flow 10.0.0.1:80 max, vm1 flow h:81 1450kbit/s, vm1 98%, \
                     vm2 stream [::1]:80 2Mbit/s";
         let loads = LoadUnits::EXACT.loads(text).expect("four");

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_packet_is_bare_or_has_room_for_marks() {
+    fn a_stamp_packet_has_the_base_size_or_room_for_timestamps() {
         let sent =
             |requested| sent_size(ProbeKind::Udp, ByteSize(requested), Authenticated::No).bytes();
         assert_eq!(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_need_their_number_and_a_syn_carries_nothing() {
+    fn other_probes_need_their_sequence_number_and_a_syn_has_no_payload() {
         let sent = |kind| sent_size(kind, ByteSize(1), Authenticated::No).bytes();
         let kinds = [ProbeKind::Ws, ProbeKind::Icmp, ProbeKind::Syn];
         let (stream, icmp) = (12_u64, 12_u64);

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connect_time_and_the_rest_add_up_to_the_total() {
+    fn connect_and_transfer_time_add_up_to_the_total() {
         let outcome = SourcePortOutcome::Done {
             connect: Span::from_millis(10),
             total: Span::from_millis(21),

@@ -155,17 +155,17 @@ impl fmt::Display for Span {
 /// A text that is no length of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no length of time: write a number and ns, us, ms or s")]
-pub struct NoSpan(String);
+pub struct ParseSpanError(String);
 
 /// As [`Span`] is displayed, or as [`Span::exact`] writes it; no digit may be finer than a
 /// nanosecond.
 impl FromStr for Span {
-    type Err = NoSpan;
+    type Err = ParseSpanError;
 
-    fn from_str(text: &str) -> Result<Self, NoSpan> {
+    fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         nanos_of(text)
             .map(Self)
-            .ok_or_else(|| NoSpan(text.to_owned()))
+            .ok_or_else(|| ParseSpanError(text.to_owned()))
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_prints_in_the_unit_that_reads_best() {
+    fn a_span_is_displayed_in_the_best_readable_unit() {
         assert_eq!(Span::from_nanos(812).to_string(), "812 ns");
         assert_eq!(Span::from_nanos(-26_830).to_string(), "-26.8 us");
         assert_eq!(Span::from_micros(40_123).to_string(), "40.12 ms");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_of_time_is_read_as_it_is_written_exactly() {
+    fn time_spans_roundtrip_exactly() {
         for nanos in [
             0,
             7,

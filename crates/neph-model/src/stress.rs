@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::site_load::{LoadUnits, NoLoad, SiteLoad};
+use crate::site_load::{LoadUnits, ParseLoadError, SiteLoad};
 
 /// The load that a scenario fixes: loads at sites, or none; perhaps with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,10 +84,10 @@ impl fmt::Display for Stress {
 }
 
 impl FromStr for Stress {
-    type Err = NoLoad;
+    type Err = ParseLoadError;
 
     /// As it is displayed.
-    fn from_str(text: &str) -> Result<Self, NoLoad> {
+    fn from_str(text: &str) -> Result<Self, ParseLoadError> {
         let (name, loads) = match text.split_once(NAMES) {
             Some((name, loads)) => (Some(name), loads),
             None => (None, text),
@@ -99,7 +99,7 @@ impl FromStr for Stress {
         match name {
             Some(name) => plain
                 .with_name(name)
-                .ok_or_else(|| NoLoad::Text(text.to_owned())),
+                .ok_or_else(|| ParseLoadError::Text(text.to_owned())),
             None => Ok(plain),
         }
     }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_read_as_it_is_displayed() {
+    fn loads_roundtrip_through_text() {
         for text in [
             "none",
             "vm1 80%, vm2 2.5%",

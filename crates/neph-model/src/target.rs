@@ -51,7 +51,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn icmp(host: &str) -> Result<Self, NoTarget> {
+    pub fn icmp(host: &str) -> Result<Self, ParseTargetError> {
         Self::under("icmp", host)
     }
 
@@ -59,7 +59,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn tcp(host: &str, port: u16) -> Result<Self, NoTarget> {
+    pub fn tcp(host: &str, port: u16) -> Result<Self, ParseTargetError> {
         Self::parse(&format!("tcp://{}:{port}", bracketed(host)))
     }
 
@@ -67,7 +67,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn under(scheme: &str, text: &str) -> Result<Self, NoTarget> {
+    pub fn under(scheme: &str, text: &str) -> Result<Self, ParseTargetError> {
         Self::parse(&format!("{scheme}://{}", bracketed(text)))
     }
 
@@ -75,8 +75,8 @@ impl Target {
     ///
     /// # Errors
     /// As [`Self::parse`], about the text without the scheme, which the user did not write.
-    pub fn with_port(scheme: &str, text: &str, port: u16) -> Result<Self, NoTarget> {
-        let wrong = |mistake| NoTarget {
+    pub fn with_port(scheme: &str, text: &str, port: u16) -> Result<Self, ParseTargetError> {
+        let wrong = |mistake| ParseTargetError {
             text: without_credentials(text),
             mistake,
         };
@@ -90,8 +90,8 @@ impl Target {
     ///
     /// # Errors
     /// What is wrong, and what to write instead.
-    pub fn parse(text: &str) -> Result<Self, NoTarget> {
-        let wrong = |mistake| NoTarget {
+    pub fn parse(text: &str) -> Result<Self, ParseTargetError> {
+        let wrong = |mistake| ParseTargetError {
             text: without_credentials(text),
             mistake,
         };
@@ -179,7 +179,7 @@ impl Target {
     ///
     /// # Errors
     /// As [`Self::parse`].
-    pub fn at_host(&self, host: &str) -> Result<Self, NoTarget> {
+    pub fn at_host(&self, host: &str) -> Result<Self, ParseTargetError> {
         let port = match self.port {
             0 => String::new(),
             port => format!(":{port}"),
@@ -228,9 +228,9 @@ impl fmt::Display for Target {
 }
 
 impl FromStr for Target {
-    type Err = NoTarget;
+    type Err = ParseTargetError;
 
-    fn from_str(text: &str) -> Result<Self, NoTarget> {
+    fn from_str(text: &str) -> Result<Self, ParseTargetError> {
         Self::parse(text)
     }
 }
@@ -243,9 +243,9 @@ impl From<Target> for String {
 }
 
 impl TryFrom<String> for Target {
-    type Error = NoTarget;
+    type Error = ParseTargetError;
 
-    fn try_from(text: String) -> Result<Self, NoTarget> {
+    fn try_from(text: String) -> Result<Self, ParseTargetError> {
         Self::parse(&text)
     }
 }
@@ -253,7 +253,7 @@ impl TryFrom<String> for Target {
 /// A text that is no target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("target '{text}': {mistake}")]
-pub struct NoTarget {
+pub struct ParseTargetError {
     /// The whole text, without credentials.
     pub text: String,
     /// What is wrong with it.

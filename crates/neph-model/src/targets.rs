@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_read_as_they_are_written_and_anything_else_is_a_name() {
+    fn targets_roundtrip_and_other_text_is_a_name() {
         for (text, probe, count) in [
             ("ws://h", ProbeKind::Ws, 1),
             ("udp://127.0.0.1:1 udp://[::1]:2", ProbeKind::Udp, 2),

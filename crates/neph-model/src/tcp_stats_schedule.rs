@@ -34,18 +34,18 @@ impl fmt::Display for TcpStatsSchedule {
 /// A text that is neither `message` nor an interval of a millisecond at least.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no time to read TCP statistics: write message, or an interval of at least 1 ms")]
-pub struct NoTcpStats(String);
+pub struct ParseTcpStatsError(String);
 
 impl FromStr for TcpStatsSchedule {
-    type Err = NoTcpStats;
+    type Err = ParseTcpStatsError;
 
-    fn from_str(text: &str) -> Result<Self, NoTcpStats> {
+    fn from_str(text: &str) -> Result<Self, ParseTcpStatsError> {
         if text == Self::MESSAGE {
             return Ok(Self::Message);
         }
         let interval = text.parse().ok().filter(|span| *span >= Self::MIN_INTERVAL);
         interval
             .map(Self::Every)
-            .ok_or_else(|| NoTcpStats(text.to_owned()))
+            .ok_or_else(|| ParseTcpStatsError(text.to_owned()))
     }
 }

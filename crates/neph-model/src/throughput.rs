@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flow_that_has_a_quarter_of_a_link_shares_it_with_three() {
+    fn a_flow_with_a_quarter_of_the_link_rate_has_three_competitors() {
         let shared = |capacity, flow_rate| cross_flows(BitRate(capacity), BitRate(flow_rate));
         assert_eq!(shared(100, 100), Some(0));
         assert_eq!(shared(100, 25), Some(3));

@@ -165,7 +165,7 @@ impl<C: Clock> Anchor<C> {
     /// Otherwise the nearer anchor counts, so that a step affects only the instants near it.
     pub fn wall_between(self, later: Self, at: Instant<C>) -> Wall {
         if self.is_steady(later) {
-            self.along(later, at)
+            self.interpolate(later, at)
         } else {
             self.by_the_nearer(later, at)
         }
@@ -179,13 +179,13 @@ impl<C: Clock> Anchor<C> {
     }
 
     /// The wall-clock time of an instant on the line from this anchor to a later one.
-    pub fn along(self, later: Self, at: Instant<C>) -> Wall {
+    pub fn interpolate(self, later: Self, at: Instant<C>) -> Wall {
         let (since, apart) = (at - self.at, later.at - self.at);
         let moved = later.offset() - self.offset();
         let part = i128::from(moved.nanos()) * i128::from(since.nanos())
             / i128::from(apart.nanos().max(1));
-        let along = i64::try_from(part).unwrap_or(0);
-        Wall(self.to_wall(at).0.saturating_add(along))
+        let correction = i64::try_from(part).unwrap_or(0);
+        Wall(self.to_wall(at).0.saturating_add(correction))
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_anchor_converts_there_and_back() {
+    fn anchor_conversions_roundtrip() {
         let anchor = Anchor::<Local> {
             at: Instant::from_nanos(5_000),
             wall: Wall::from_unix_nanos(1_700_000_000_000_000_000),
@@ -205,13 +205,13 @@ mod tests {
     }
 
     #[test]
-    fn anchors_that_are_centuries_apart_have_a_line_between_them_too() {
+    fn anchors_centuries_apart_are_interpolated() {
         let anchor = |at, wall| Anchor::<Local> {
             at: Instant::from_nanos(at),
             wall: Wall::from_unix_nanos(wall),
         };
         let (first, last) = (anchor(i64::MIN, i64::MAX), anchor(i64::MAX, i64::MIN));
-        assert_eq!(first.along(last, first.at), first.wall);
+        assert_eq!(first.interpolate(last, first.at), first.wall);
         let end = first.wall_between(last, last.at);
         assert_eq!(end, last.wall, "stepped: by the nearer one");
     }

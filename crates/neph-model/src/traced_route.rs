@@ -106,7 +106,7 @@ mod tests {
     use crate::{FleetEndpoint, FlowHop, ProbeKind, SourcePortOutcome, Span, TraceEnd};
 
     #[test]
-    fn older_data_has_older_names() {
+    fn old_json_keys_are_accepted() {
         let change: TracedChange =
             serde_json::from_str(r#"{"at":5,"before":null,"others":true}"#).expect("a change");
         assert_eq!(change.other_routers, Some(true));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_sure_only_behind_a_router_that_answered() {
+    fn a_path_length_is_certain_only_after_a_router_that_answered() {
         let of = |least, most| Some(RouteLength { least, most });
         assert_eq!(length("D"), of(1, 1));
         assert_eq!(length("rD"), of(2, 2));

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_names_how_all_of_them_ended() {
+    fn the_summary_word_describes_how_all_requests_ended() {
         let of = |errors, lost, not_sent| {
             let counts = Unanswered {
                 errors,

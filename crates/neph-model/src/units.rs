@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_rates_print_as_people_write_them() {
+    fn sizes_and_rates_are_displayed_in_common_notation() {
         assert_eq!(ByteSize(64).to_string(), "64 B");
         assert_eq!(ByteSize(102_400).to_string(), "100 KiB");
         assert_eq!(ByteSize(100_000).to_string(), "97.7 KiB");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_read_as_it_is_written_exactly() {
+    fn bit_rates_roundtrip_exactly() {
         for rate in [0, 1, 999, 1_450_000, 2_000_000, 3_000_000_001, u64::MAX] {
             let text = BitRate(rate).exact();
             assert_eq!(text.parse(), Ok(BitRate(rate)), "{text}");

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_are_read_as_people_write_them() {
+    fn utc_offsets_are_parsed_in_common_notations() {
         let seconds = |text: &str| text.parse().map(UtcOffset::seconds);
         for (text, hours) in [
             ("UTC", 0.0),

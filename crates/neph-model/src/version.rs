@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_has_one_text() {
+    fn a_version_has_one_canonical_text() {
         holds(&IpVersion::V4, "4");
         holds(&IpVersion::V6, "6");
         holds(&TlsVersion::V12, "1.2");

@@ -38,7 +38,7 @@ pub struct WallCourse<C: Clock> {
     /// The latest reading; it may be the last knot too.
     latest: Option<Anchor<C>>,
     slopes: SlopeRange,
-    most: usize,
+    max_readings: usize,
     /// A reading lies on a line where it is no farther from it than this.
     same: Span,
     /// Readings lie no farther from the lines than this.
@@ -53,7 +53,7 @@ impl<C: Clock> WallCourse<C> {
             knots: Vec::new(),
             latest: None,
             slopes: SlopeRange::default(),
-            most: MAX_READINGS,
+            max_readings: MAX_READINGS,
             same,
             within: same,
         }
@@ -75,7 +75,7 @@ impl<C: Clock> WallCourse<C> {
             });
         let set = step.is_some();
         self.add(StoredReading { anchor, set });
-        while self.knots.len() > self.most {
+        while self.knots.len() > self.max_readings {
             self.thin();
         }
         step
@@ -99,7 +99,7 @@ impl<C: Clock> WallCourse<C> {
         } else if set {
             before.by_the_nearer(after_it, at)
         } else {
-            before.along(after_it, at)
+            before.interpolate(after_it, at)
         })
     }
 
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_wall_clock_leaves_the_times_before_it_alone() {
+    fn a_wall_clock_step_does_not_alter_earlier_times() {
         let mut clock = WallCourse::within(SAME);
         assert_eq!(wall_nanos(&clock, 5), None);
         for second in 0..100 {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_fast_for_weeks_takes_two_readings() {
+    fn a_constantly_fast_clock_needs_two_readings() {
         let mut clock = WallCourse::within(SAME);
         // 20 ppm, and from the 700,000th second on slewed back at 400 ppm.
         let offset =
@@ -287,9 +287,9 @@ mod tests {
     }
 
     #[test]
-    fn weeks_of_unsteady_readings_stay_within_the_bound_and_keep_the_steps() {
+    fn readings_of_an_unsteady_clock_are_bounded_and_keep_the_steps() {
         let mut clock = WallCourse {
-            most: 64,
+            max_readings: 64,
             ..WallCourse::within(SAME)
         };
         let offset = |second: i64| {
@@ -312,9 +312,9 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_all_the_time_is_bounded_too() {
+    fn readings_of_a_repeatedly_stepped_clock_are_bounded() {
         let mut clock = WallCourse {
-            most: 64,
+            max_readings: 64,
             ..WallCourse::within(SAME)
         };
         for second in 0..10_000 {

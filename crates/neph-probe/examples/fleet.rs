@@ -93,7 +93,7 @@ fn ask(spec: FleetSpec) -> Result<(), Box<dyn Error>> {
     let mut tally = FleetTally::default();
     for report in run.reports() {
         match report {
-            FleetReport::Opened { how, .. } => println!("how {how:?}"),
+            FleetReport::Opened { sharing, .. } => println!("how {sharing:?}"),
             FleetReport::Messages(messages) => {
                 for message in messages {
                     times.late.push(message.late.nanos());

@@ -106,18 +106,18 @@ impl Backends {
 
     /// How many machines alternately answer behind the address. `None` while it may be one: if one clock
     /// permanently replaces another, one machine may have been restarted or its clock set.
-    pub fn several(&self) -> Option<usize> {
+    pub fn count_if_several(&self) -> Option<usize> {
         (self.changes > 1).then_some(self.known.len())
     }
 
     /// Whether the peer may read the same clock as this host.
-    pub const fn may_share_our_clock(&self) -> bool {
+    pub const fn may_share_local_clock(&self) -> bool {
         self.not_ours == 0
     }
 
     /// Largest offset between the clocks, where several machines answer.
     pub fn apart(&self) -> Option<Span> {
-        self.several()?;
+        self.count_if_several()?;
         let middle = |clock: &Clock| i128::midpoint(clock.low.into(), clock.high.into());
         let max = self.known.iter().map(middle).max()?;
         let min = self.known.iter().map(middle).min()?;
@@ -158,34 +158,34 @@ mod tests {
     fn two_reflectors_behind_a_balancer_are_distinguished_by_clock() {
         let turns = (0..50).map(|n| if n % 2 == 0 { 0 } else { 5_000_000 * MS });
         let backends = backends_of(turns);
-        assert_eq!(backends.several(), Some(2));
-        assert!(!backends.may_share_our_clock());
+        assert_eq!(backends.count_if_several(), Some(2));
+        assert!(!backends.may_share_local_clock());
         let apart = backends.apart().expect("two").nanos();
         assert!((apart - 5_000_000 * MS).abs() < 3 * MS, "{apart}");
     }
 
     #[test]
-    fn a_clock_that_drifts_or_is_set_once_is_one_machine() {
+    fn a_drifting_or_once_set_clock_counts_as_one_backend() {
         let drifting = (0..10_000).map(|n| 40 * MS + n * 100 * MS / 5_000);
-        assert_eq!(backends_of(drifting).several(), None, "200 ppm");
+        assert_eq!(backends_of(drifting).count_if_several(), None, "200 ppm");
         let set = (0..50).map(|n| if n < 20 { 0 } else { 1_000 * MS });
-        assert_eq!(backends_of(set).several(), None);
+        assert_eq!(backends_of(set).count_if_several(), None);
         let ours = backends_of((0..50).map(|_| 0));
-        assert!(ours.may_share_our_clock() && ours.several().is_none());
+        assert!(ours.may_share_local_clock() && ours.count_if_several().is_none());
     }
 
     #[test]
-    fn no_more_machines_are_remembered_than_a_bound() {
+    fn the_number_of_tracked_backends_is_bounded() {
         let many = backends_of((0..500).map(|n| n % 100 * 10 * MS));
-        assert_eq!(many.several(), Some(MAX_COUNTED));
+        assert_eq!(many.count_if_several(), Some(MAX_COUNTED));
     }
 
     #[test]
-    fn a_peer_without_timestamps_shows_no_second_backend() {
+    fn without_peer_timestamps_no_second_backend_is_detected() {
         let mut backends = Backends::default();
         let mut silent = message(0, 0);
         silent.marks.peer = neph_model::PeerMarks::default();
         backends.add(&silent);
-        assert!(backends.may_share_our_clock() && backends.several().is_none());
+        assert!(backends.may_share_local_clock() && backends.count_if_several().is_none());
     }
 }

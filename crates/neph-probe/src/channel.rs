@@ -18,8 +18,8 @@ pub(crate) enum Channel {
 pub(crate) struct Tls {
     connection: Connection,
     records: Records,
-    /// See [`Channel::ends_whole`].
-    ends_whole: bool,
+    /// See [`Channel::is_at_record_end`].
+    is_at_record_end: bool,
     /// See [`Channel::has_ended`].
     has_ended: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) enum StreamEnd {
     /// Closed on every layer: everything that was sent was received.
     Closed,
     /// TCP ended and TLS did not: bytes may be missing (RFC 8446, 6.1).
-    Cut,
+    Truncated,
 }
 
 /// Why a channel cannot be used any more.
@@ -74,7 +74,7 @@ impl Channel {
         Self::Tls(Box::new(Tls {
             connection,
             records: Records::default(),
-            ends_whole: false,
+            is_at_record_end: false,
             has_ended: false,
         }))
     }
@@ -155,7 +155,7 @@ impl Channel {
             let (record, rest) = received.split_at(count);
             let before = plain.len();
             tls.open(record, plain, out)?;
-            tls.ends_whole = ends && plain.len() > before;
+            tls.is_at_record_end = ends && plain.len() > before;
             received = rest;
         }
         self.speak(out)
@@ -175,17 +175,17 @@ impl Channel {
         match self {
             Self::Plain => StreamEnd::Closed,
             Self::Tls(tls) if tls.has_ended => StreamEnd::Closed,
-            Self::Tls(_) => StreamEnd::Cut,
+            Self::Tls(_) => StreamEnd::Truncated,
         }
     }
 
     /// Whether the last received byte carried, or encrypted, the last byte that the protocol got. Only then
     /// is the kernel timestamp of a read that of the message. A part of the next record, or a record of TLS
     /// itself, may follow the record that ends the message.
-    pub(crate) const fn ends_whole(&self) -> bool {
+    pub(crate) const fn is_at_record_end(&self) -> bool {
         match self {
             Self::Plain => true,
-            Self::Tls(tls) => tls.ends_whole,
+            Self::Tls(tls) => tls.is_at_record_end,
         }
     }
 }
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_end_where_they_end_however_they_come() {
+    fn record_ends_are_found_however_the_bytes_are_split() {
         let stream = [
             &[22, 3, 1, 0, 2, 7, 7][..],
             &[23, 3, 3, 0, 0],

@@ -109,18 +109,18 @@ fn ask(
         silence: Some(if fault::is_late(error) {
             format!("no answer in {patience}")
         } else {
-            fault::why(error)
+            fault::error_text(error)
         }),
         ..Discovery::default()
     };
-    let begun = now();
-    let deadline = begun + patience;
+    let started = now();
+    let deadline = started + patience;
     let connect = |remaining: Span| TcpStream::connect_timeout(&address, remaining.to_duration());
     let stream = match connect(patience) {
         Err(error) => return silent(false, &error),
         Ok(stream) => stream,
     };
-    let patience_of_head = HEAD_PATIENCE.max((now() - begun).times(HEAD_ROUND_TRIPS));
+    let patience_of_head = HEAD_PATIENCE.max((now() - started).times(HEAD_ROUND_TRIPS));
     let first = deadline.min(now() + patience_of_head);
     let answered = converse(stream, target, "HEAD", first, config).or_else(|error| {
         let remaining = deadline - now();
@@ -213,11 +213,11 @@ fn read_head(reply: &[u8]) -> Discovery {
             ..Discovery::default()
         };
     };
-    let ours = head.headers().only(REFLECTOR_HEADER).is_some();
+    let is_reflector = head.headers().only(REFLECTOR_HEADER).is_some();
     let clock = head.headers().only(CLOCK_HEADER);
     Discovery {
-        reflector: ours,
-        same_clock: ours
+        reflector: is_reflector,
+        same_clock: is_reflector
             && clock_identity()
                 .is_some_and(|clock_identity| clock == Some(clock_identity.as_bytes())),
         accepted: true,
@@ -263,7 +263,7 @@ mod tests {
 
     /// Answers GET and ignores HEAD.
     #[test]
-    fn a_server_that_ignores_head_is_queried_with_get() {
+    fn discovery_falls_back_from_head_to_get() {
         let listener = TcpListener::bind("127.86.2.2:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");
         let server = std::thread::spawn(move || {
@@ -289,15 +289,15 @@ mod tests {
             site: None,
         };
         let target = Target::parse(&format!("http://{address}")).expect("a target");
-        let begun = now();
+        let started = now();
         let discovery = discover(&target, address, &options).expect("no namespace to enter");
         assert_eq!((discovery.http, discovery.silence), (Some(404), None));
-        assert!(now() - begun < Span::from_secs(1), "{}", now() - begun);
+        assert!(now() - started < Span::from_secs(1), "{}", now() - started);
         assert_eq!(server.join().expect("it ends"), [false, true]);
     }
 
     #[test]
-    fn a_port_without_a_listener_is_closed_and_a_silent_one_is_not() {
+    fn a_port_without_a_listener_is_closed_but_a_silent_one_is_open() {
         // A separate address: no other test takes the port when it is free again.
         let listener = TcpListener::bind("127.86.2.1:0").expect("loopback has a free port");
         let address = listener.local_addr().expect("it is bound");

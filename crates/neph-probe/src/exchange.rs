@@ -239,11 +239,11 @@ impl Exchange {
     }
 
     fn count_foreign(&mut self, seq: Seq) {
-        let back = self.first.checked_sub(seq.0 + 1);
-        let Some(back) = back.and_then(|back| usize::try_from(back).ok()) else {
+        let distance = self.first.checked_sub(seq.0 + 1);
+        let Some(distance) = distance.and_then(|distance| usize::try_from(distance).ok()) else {
             return;
         };
-        match self.remembered.iter().rev().nth(back) {
+        match self.remembered.iter().rev().nth(distance) {
             Some(Outcome::Reply | Outcome::Error) => self.tally.duplicates += 1,
             Some(Outcome::Lost | Outcome::Failed) => self.tally.late += 1,
             None => {}
@@ -275,7 +275,7 @@ impl Exchange {
         let since = waiting
             .message
             .marks
-            .begun()
+            .first_action()
             .unwrap_or(waiting.message.marks.intended);
         Some((waiting.message.seq, since + self.timeout))
     }

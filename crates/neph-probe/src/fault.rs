@@ -69,7 +69,7 @@ pub(crate) fn sentence(doing: &str, error: &io::Error, answer: Option<Answer>) -
 }
 
 /// The error alone in words, without the operation.
-pub(crate) fn why(error: &io::Error) -> String {
+pub(crate) fn error_text(error: &io::Error) -> String {
     let answer = answer_of(error, ErrorTime::AtOnce);
     let message = sentence("", error, answer);
     message.trim_start_matches(": ").to_owned()
@@ -96,11 +96,11 @@ mod tests {
     const ENOBUFS: i32 = 105;
 
     #[test]
-    fn a_fault_of_this_host_is_named_with_its_remedy_and_a_refusal_is_the_peers() {
+    fn local_faults_have_a_remedy_and_refusals_come_from_the_peer() {
         let message_of = |errno| {
             let error = io::Error::from_raw_os_error(errno);
             let end = to_connection_end("connect to 192.0.2.1:80", &error, ErrorTime::AtOnce);
-            (end.answer, end.why)
+            (end.answer, end.reason)
         };
         for (errno, fault, word) in [
             (EADDRNOTAVAIL, LocalFault::NoPort, "ip_local_port_range"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_from_icmp_are_no_fault_of_this_host() {
+    fn icmp_errors_are_no_local_faults() {
         let error = io::Error::from_raw_os_error(errno::ENETUNREACH);
         let at = |error_time| answer_of(&error, error_time);
         assert_eq!(

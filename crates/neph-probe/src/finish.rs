@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_ends_the_schedule_once_and_leaves_a_second_for_replies() {
+    fn a_stop_ends_the_schedule_once_and_waits_a_second_for_replies() {
         let stop = Stop::new();
         let mut finish = Finish::new(&stop, Span::ZERO);
         let mut end_count = 0;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_stamp_is_waited_for_but_not_for_ever() {
+    fn the_wait_for_the_last_timestamp_is_bounded() {
         let stop = Stop::new();
         let mut finish = Finish::new(&stop, Span::from_millis(500));
         assert!(!finish.is_complete(true, at(10)));

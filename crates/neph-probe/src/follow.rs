@@ -53,14 +53,14 @@ pub enum FollowError {
         from: String,
     },
     /// The destination is no target that can be measured.
-    #[error("{from} redirects to '{location}': {why}")]
+    #[error("{from} redirects to '{location}': {reason}")]
     Location {
         /// The target that redirects.
         from: String,
         /// Its header `Location`.
         location: String,
         /// The error in it.
-        why: String,
+        reason: String,
     },
     /// The new target has no address.
     #[error(transparent)]
@@ -78,7 +78,7 @@ pub fn follow(
     target: Target,
     address: SocketAddr,
     discovery: Discovery,
-    how: &Resolving,
+    resolving: &Resolving,
     options: &DiscoveryOptions,
 ) -> Result<Followed, FollowError> {
     let mut followed = Followed::unredirected(target, address, discovery);
@@ -89,14 +89,14 @@ pub fn follow(
                 from: from.to_string(),
             });
         }
-        let next = redirected(from, &location).map_err(|why| FollowError::Location {
+        let next = redirected(from, &location).map_err(|reason| FollowError::Location {
             from: from.to_string(),
             location,
-            why,
+            reason,
         })?;
         let status = followed.discovery.http.unwrap_or_default();
         let redirect = format!("{status} from {from} to {next}");
-        let address = next.find(how)?.address;
+        let address = next.find(resolving)?.address;
         followed.discovery = discover(&next, address, options)?;
         followed.address = address;
         followed.target = next;
@@ -141,8 +141,8 @@ mod tests {
             let next = redirected(&target, location).expect(location);
             assert_eq!(next.to_string(), leads, "{location}");
         }
-        for bad in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
-            assert!(redirected(&target, bad).is_err(), "{bad}");
+        for invalid in ["ftp://h/", "https://", "http://h:99999/", "mailto:me@h"] {
+            assert!(redirected(&target, invalid).is_err(), "{invalid}");
         }
     }
 
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn redirects_are_followed_to_whoever_does_not_redirect_and_not_for_ever() {
+    fn redirects_are_followed_up_to_a_limit() {
         let three = followed(3).expect("three are few");
         assert_eq!(three.redirects.len(), 3);
         assert_eq!(three.discovery.http, Some(204));

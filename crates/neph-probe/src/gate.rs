@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stop_of_12_s_no_burst_of_syns_goes() {
+    fn after_a_pause_of_12_s_no_burst_of_syns_is_sent() {
         let mut capped = gate_of("syn://192.0.2.1:80", |_| {});
         assert_eq!(
             after_a_stop(&mut capped),
@@ -138,17 +138,17 @@ mod tests {
         let permit = Permit::new(AllowedTargets::default(), budgets, 0);
         let mut flows =
             [0, 1].map(|_| gate_of("icmp://192.0.2.1", |spec| spec.permit = permit.clone()));
-        let mut went = 0;
+        let mut sent_count = 0;
         for n in 0..1_000 {
             for flow in &mut flows {
-                went += u32::from(flow.refusal(at(n), None, at(n)).is_none());
+                sent_count += u32::from(flow.refusal(at(n), None, at(n)).is_none());
             }
         }
-        assert_eq!(went, 54, "a second at 50 a second, and a burst");
+        assert_eq!(sent_count, 54, "a second at 50 a second, and a burst");
     }
 
     #[test]
-    fn without_a_cap_the_last_second_is_made_up_for_and_the_end_is_the_clocks() {
+    fn without_a_cap_only_the_last_second_is_caught_up() {
         let mut gate = gate_of("icmp://192.0.2.1", |_| {});
         assert_eq!(after_a_stop(&mut gate), 100);
         let refused = gate.refusal(at(1_999), Some(at(2_000)), at(2_000));
@@ -164,16 +164,16 @@ mod tests {
         ) {
             let bucket = TokenBucket::new(rate.into());
             let mut now = at(0);
-            let mut went = Vec::new();
+            let mut send_times = Vec::new();
             for step in steps {
                 now = now + Span::from_nanos(step);
                 if bucket.take(1, now.nanos()) {
-                    went.push(now);
+                    send_times.push(now);
                 }
             }
             let burst = (i64::from(rate) / 10).max(1);
-            for (first, from) in went.iter().enumerate() {
-                for (last, to) in went.iter().enumerate().skip(first) {
+            for (first, from) in send_times.iter().enumerate() {
+                for (last, to) in send_times.iter().enumerate().skip(first) {
                     let allowed = (*to - *from).nanos() * i64::from(rate) / 1_000_000_000 + burst + 1;
                     prop_assert!(i64::try_from(last - first + 1).expect("few") <= allowed);
                 }

@@ -61,7 +61,7 @@ pub use flow::Flow;
 pub use follow::{FollowError, Followed, MAX_REDIRECTS, follow};
 pub use machine::{anchor, at_site, clock_sync, core_wake, offloads};
 pub use neph_sys::place::Placement;
-pub use port_probe::{PortProbeResult, knock};
+pub use port_probe::{PortProbeResult, probe_port};
 pub use private_file::{PrivateFileError, check_private, read_private};
 pub use reflect::{ANSWERING_PORTS, Bound, Counted, Reflector, ShownCertificate, fitting_caps};
 pub use refusals::RefusalWatch;

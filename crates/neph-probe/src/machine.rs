@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_that_the_kernel_does_not_know_is_none() {
+    fn an_unknown_kernel_clock_error_is_not_reported() {
         let of = |synchronised, error| {
             believed(&clock::SyncStatus {
                 synchronised,

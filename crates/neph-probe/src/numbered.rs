@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recent_messages_are_found_by_their_kernel_numbers() {
+    fn recent_messages_are_found_by_their_timestamp_ids() {
         let mut numbered = AwaitedTimestamps::new(2);
         for message in ["a", "b", "c"] {
             numbered.count(message);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_wrap_as_the_kernels_do() {
+    fn timestamp_ids_wrap_like_those_of_the_kernel() {
         let mut numbered = AwaitedTimestamps::new(4);
         numbered.first = u32::MAX;
         numbered.count("last");

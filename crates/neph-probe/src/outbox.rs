@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_never_stamped_do_not_add_up() {
+    fn messages_without_timestamps_do_not_accumulate() {
         let mut outbox = Outbox::default();
         for seq in 0..MAX_UNSTAMPED as u64 + 100 {
             message(&mut outbox, seq, 1);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn stamp_identities_wrap_with_the_kernels_count() {
+    fn timestamp_ids_wrap_with_the_byte_counter_of_the_kernel() {
         let mut outbox = Outbox {
             base: (1 << 32) - 5,
             ..Outbox::default()
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_message_waits_and_ends_where_it_ends() {
+    fn a_held_message_is_sent_after_release_and_keeps_its_end() {
         let mut outbox = Outbox::default();
         let written: Result<(), ()> = outbox.put(|out| {
             out.extend_from_slice(b"hello");

@@ -38,22 +38,22 @@ pub enum PortProbeResult {
 ///
 /// # Errors
 /// When the namespace cannot be entered.
-pub fn knock(
+pub fn probe_port(
     address: SocketAddr,
     timeout: Span,
     site: Option<&Placement>,
 ) -> Result<PortProbeResult, ProbeError> {
     at_site(site, || {
-        knock_here(address, timeout).unwrap_or(PortProbeResult::Silent)
+        probe_port_here(address, timeout).unwrap_or(PortProbeResult::Silent)
     })
 }
 
-fn knock_here(address: SocketAddr, timeout: Span) -> io::Result<PortProbeResult> {
-    let any: SocketAddr = match address {
+fn probe_port_here(address: SocketAddr, timeout: Span) -> io::Result<PortProbeResult> {
+    let unspecified: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
-    let socket = UdpSocket::bind(any)?;
+    let socket = UdpSocket::bind(unspecified)?;
     socket.connect(address)?;
     let deadline = now() + timeout;
     let mut buffer = [0; 64];
@@ -93,7 +93,7 @@ mod tests {
         let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
         let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let address = silent.local_addr().expect("bound");
-        let ask = |address, timeout| knock(address, timeout, None).expect("no namespace");
+        let ask = |address, timeout| probe_port(address, timeout, None).expect("no namespace");
         let long = Span::from_secs(10);
         assert_eq!(ask(reflector.address(), long), PortProbeResult::Answered);
         assert_eq!(ask(address, Span::from_millis(5)), PortProbeResult::Silent);

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_alone_has_access_and_a_group_only_where_root_gave_it() {
+    fn only_the_owner_or_a_group_set_by_root_may_access_a_private_file() {
         const USER: u32 = 1000;
         for (mode, owner, expected) in [
             (0o100_600, USER, None),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_every_user_can_read_is_refused_with_the_command_that_helps() {
+    fn a_world_readable_key_is_refused_with_a_remedy_command() {
         let path = std::env::temp_dir().join(format!("neph-private-{}", std::process::id()));
         fs::write(&path, "secret").expect("a file");
         let with_mode = |mode| {

@@ -37,13 +37,13 @@ pub(crate) fn connected(target: SocketAddr) -> io::Result<(Socket, SocketAddr)> 
 
 /// Takes a local port with a TCP socket that does not listen. So no other program gets it and the kernel
 /// refuses segments to it. Port 0: any free one.
-pub(crate) fn hold(ours: SocketAddr) -> io::Result<Socket> {
-    let domain = Domain::for_address(ours);
+pub(crate) fn hold(local_address: SocketAddr) -> io::Result<Socket> {
+    let domain = Domain::for_address(local_address);
     let holder = Socket::new(domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-    if ours.is_ipv6() {
+    if local_address.is_ipv6() {
         holder.set_only_v6(true)?;
     }
-    holder.bind(&SockAddr::from(ours))?;
+    holder.bind(&SockAddr::from(local_address))?;
     Ok(holder)
 }
 

@@ -238,7 +238,7 @@ mod tests {
     use neph_model::ReflectorSpec;
 
     #[test]
-    fn five_numbers_or_four_read_back_and_nothing_else_does() {
+    fn refusal_counts_with_five_or_four_numbers_are_parsed() {
         let refusals = Refusals {
             messages: 5,
             messages_per_second: 120_000,
@@ -256,7 +256,7 @@ mod tests {
             Refusals::read(refusals.to_string().as_bytes()),
             Some(refusals)
         );
-        for wrong in [
+        for invalid in [
             "",
             "5",
             "5 120000 3",
@@ -265,12 +265,12 @@ mod tests {
             "5 -1 3 512",
             "a b c d",
         ] {
-            assert_eq!(Refusals::read(wrong.as_bytes()), None, "{wrong}");
+            assert_eq!(Refusals::read(invalid.as_bytes()), None, "{invalid}");
         }
     }
 
     #[test]
-    fn silent_reflectors_get_two_tries_and_delay_no_other_query() {
+    fn silent_reflectors_get_two_queries_without_delaying_others() {
         let silent = (0..MAX_CONCURRENT_QUERIES).map(|_| {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             listener.set_nonblocking(true).expect("it can be");
@@ -295,9 +295,9 @@ mod tests {
             stop: Stop::new(),
         };
         let refusals = round.ask_all(&endpoints);
-        let (answered, rest) = refusals.split_last().expect("as many as endpoints");
+        let (answered, unanswered) = refusals.split_last().expect("as many as endpoints");
         assert!(answered.is_some());
-        assert!(rest.iter().all(Option::is_none));
+        assert!(unanswered.iter().all(Option::is_none));
         for listener in &silent {
             let mut connections = 0;
             while listener.accept().is_ok() {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflector_that_began_anew_has_refused_nothing_since() {
+    fn a_restarted_reflector_has_no_refusals_since_the_start() {
         let earlier = Refusals {
             messages: 5,
             ..Refusals::default()

@@ -29,7 +29,7 @@ pub(crate) struct ReplyWait {
     keeps_spinning: bool,
     sent: Instant<Local>,
     /// From the latest send to the latest reply.
-    took: Span,
+    reply_time: Span,
     replies: u64,
     waiting: bool,
 }
@@ -57,7 +57,7 @@ impl ReplyWait {
         Self {
             keeps_spinning,
             sent: now,
-            took: Span::ZERO,
+            reply_time: Span::ZERO,
             replies: 0,
             waiting: false,
         }
@@ -72,7 +72,7 @@ impl ReplyWait {
     /// Something was received at `at`; the flow has `replies` replies now.
     pub(crate) fn took_in(&mut self, replies: u64, at: Instant<Local>) {
         if self.waiting && replies > self.replies {
-            self.took = at - self.sent;
+            self.reply_time = at - self.sent;
             self.waiting = false;
         }
         self.replies = replies;
@@ -80,7 +80,7 @@ impl ReplyWait {
 
     /// When to be awake; `None` while nothing is expected any more.
     fn window(&self, now: Instant<Local>) -> Option<Window> {
-        let expected = self.sent + self.took;
+        let expected = self.sent + self.reply_time;
         let (start, end) = (expected - BEFORE, expected + AFTER);
         (self.waiting && now < end).then_some(Window { start, end })
     }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_reply_is_expected_to_take_as_long_as_the_last() {
+    fn the_next_reply_is_expected_after_the_last_rtt() {
         let mut reply_wait = after_a_reply_of(4000);
         assert_eq!(reply_wait.window(at(14_001)), None, "nothing is out");
         reply_wait.sent(at(20_000));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_longer_than_the_interval_is_expected_by_its_phase() {
+    fn a_reply_after_more_than_an_interval_is_expected_by_its_phase() {
         let mut reply_wait = ReplyWait::new(true, at(0));
         for (seq, sent) in (0_u32..6).zip((0..).step_by(10_000)) {
             reply_wait.sent(at(sent));

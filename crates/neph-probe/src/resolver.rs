@@ -66,12 +66,12 @@ pub struct Silent {
     /// The address.
     pub address: SocketAddr,
     /// Why, in a few words.
-    pub why: String,
+    pub reason: String,
 }
 
 impl fmt::Display for Silent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.address.ip(), self.why)
+        write!(f, "{} ({})", self.address.ip(), self.reason)
     }
 }
 
@@ -115,7 +115,7 @@ pub trait Resolve {
     /// # Errors
     /// As [`Self::addresses`], [`TargetError::Forbidden`] where the permit allows none of them, and when the
     /// site cannot be entered.
-    fn find(&self, how: &Resolving) -> Result<Resolved, TargetError>;
+    fn find(&self, resolving: &Resolving) -> Result<Resolved, TargetError>;
 }
 
 impl Resolve for Target {
@@ -150,26 +150,34 @@ impl Resolve for Target {
         Ok(taking_turns(&wanted))
     }
 
-    fn find(&self, how: &Resolving) -> Result<Resolved, TargetError> {
-        match &how.site {
-            None => find_here(self, how),
-            Some(site) => site
-                .run(|| find_here(self, how))
-                .map_err(|error| TargetError::Site {
-                    reason: error.to_string(),
-                })?,
+    fn find(&self, resolving: &Resolving) -> Result<Resolved, TargetError> {
+        match &resolving.site {
+            None => find_here(self, resolving),
+            Some(site) => {
+                site.run(|| find_here(self, resolving))
+                    .map_err(|error| TargetError::Site {
+                        reason: error.to_string(),
+                    })?
+            }
         }
     }
 }
 
-fn find_here(target: &Target, how: &Resolving) -> Result<Resolved, TargetError> {
-    let mut addresses = permitted(target, target.addresses(how.version)?, &how.permit)?;
-    if let Some(index) = addresses.iter().position(|at| Some(at.ip()) == how.keep) {
+fn find_here(target: &Target, resolving: &Resolving) -> Result<Resolved, TargetError> {
+    let mut addresses = permitted(
+        target,
+        target.addresses(resolving.version)?,
+        &resolving.permit,
+    )?;
+    if let Some(index) = addresses
+        .iter()
+        .position(|at| Some(at.ip()) == resolving.keep)
+    {
         addresses[..=index].rotate_right(1);
     }
     let [address] = addresses[..] else {
-        let (target, patience) = (target.clone(), how.patience);
-        return Ok(race(&addresses, how, move |at| {
+        let (target, patience) = (target.clone(), resolving.patience);
+        return Ok(race(&addresses, resolving, move |at| {
             attempt(&target, at, patience)
         }));
     };
@@ -189,15 +197,15 @@ fn permitted(
     let mut refused = None;
     addresses.retain(|address| match permit.check(*address) {
         Ok(()) => true,
-        Err(why) => {
-            refused.get_or_insert(why);
+        Err(reason) => {
+            refused.get_or_insert(reason);
             false
         }
     });
     match refused {
-        Some(why) if addresses.is_empty() => Err(TargetError::Forbidden {
+        Some(reason) if addresses.is_empty() => Err(TargetError::Forbidden {
             host: target.host().to_owned(),
-            why,
+            reason,
         }),
         _ => Ok(addresses),
     }
@@ -224,11 +232,11 @@ fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
         let candidates = addresses.iter().copied();
         candidates.filter(move |address| address.is_ipv6() == is_ipv6)
     };
-    let (mut ours, mut others) = (of(first), of(!first));
+    let (mut same_version, mut other_version) = (of(first), of(!first));
     let mut turns = Vec::with_capacity(addresses.len());
     while turns.len() < addresses.len() {
-        turns.extend(ours.next());
-        turns.extend(others.next());
+        turns.extend(same_version.next());
+        turns.extend(other_version.next());
     }
     turns
 }
@@ -236,7 +244,7 @@ fn taking_turns(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
 /// Tries the addresses one after the other, each on its own thread.
 fn race(
     addresses: &[SocketAddr],
-    how: &Resolving,
+    resolving: &Resolving,
     attempt: impl Fn(SocketAddr) -> io::Result<()> + Clone + Send + 'static,
 ) -> Resolved {
     let (teller, receiver) = mpsc::channel();
@@ -245,7 +253,7 @@ fn race(
     let mut under_way = 0;
     loop {
         if let Some(address) = waiting.next().copied() {
-            let (teller, attempt, site) = (teller.clone(), attempt.clone(), how.site.clone());
+            let (teller, attempt, site) = (teller.clone(), attempt.clone(), resolving.site.clone());
             let work = move || {
                 // A site that could be entered a moment ago and cannot now: the attempt fails.
                 let tried = match site {
@@ -265,7 +273,7 @@ fn race(
                 Ok(_) => under_way += 1,
                 Err(error) => silent.push(Silent {
                     address,
-                    why: error.to_string(),
+                    reason: error.to_string(),
                 }),
             }
         } else if under_way == 0 {
@@ -278,7 +286,7 @@ fn race(
         let patience = if waiting.len() > 0 {
             ATTEMPT_DELAY
         } else {
-            how.patience + ATTEMPT_DELAY
+            resolving.patience + ATTEMPT_DELAY
         };
         match receiver.recv_timeout(patience.to_duration()) {
             Ok((address, Ok(()))) => {
@@ -292,7 +300,7 @@ fn race(
                 under_way -= 1;
                 silent.push(Silent {
                     address,
-                    why: reason(&error, how.patience),
+                    reason: reason(&error, resolving.patience),
                 });
             }
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}

@@ -25,7 +25,7 @@ pub struct Secret(Zeroizing<Vec<u8>>);
 pub enum SecretError {
     /// The secret itself was given instead of its source.
     #[error(transparent)]
-    Bare(#[from] BareSecret),
+    Literal(#[from] BareSecret),
     /// Its file cannot be used.
     #[error(transparent)]
     File(#[from] PrivateFileError),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bare_secret_is_refused_with_both_ways_and_without_the_secret() {
+    fn a_secret_on_the_command_line_is_refused_and_not_printed() {
         for bare in ["hunter2", "", "/etc/key", "files:x"] {
             let error = Secret::find(bare).expect_err("bare").to_string();
             assert!(
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_not_set_or_no_name_is_named() {
+    fn an_unset_or_invalid_secret_variable_is_reported_by_name() {
         for name in ["NEPH_NO_SUCH_VARIABLE", "", "A=B"] {
             let error = Secret::find(&format!("env:{name}")).expect_err("not set");
             assert!(matches!(error, SecretError::Unset(_)), "{error}");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_nothing_of_it() {
+    fn debug_output_hides_the_secret() {
         let secret = Secret::new(b"hunter2").expect("not empty");
         assert_eq!(format!("{secret:?}"), "Secret(hidden)");
         assert_eq!(Secret::new(b""), None);

@@ -9,7 +9,7 @@ use neph_sys::place::Placement;
 
 use crate::discover::{Discovery, DiscoveryOptions, discover};
 use crate::fleet::FleetSpec;
-use crate::port_probe::{PortProbeResult, knock};
+use crate::port_probe::{PortProbeResult, probe_port};
 use crate::spec::Trust;
 
 /// Silent endpoints that are asked, at the same time.
@@ -64,7 +64,7 @@ impl Silence {
     }
 
     /// A sentence for each of these, for the first few; takes at most 3 s.
-    pub fn why<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
+    pub fn explain<'a>(&self, silent: impl Iterator<Item = &'a FleetEndpoint>) -> Vec<String> {
         let silent: Vec<&FleetEndpoint> = silent.take(MAX_CONCURRENT_QUERIES).collect();
         thread::scope(|scope| {
             let queries = silent
@@ -86,8 +86,9 @@ impl Silence {
         }
         let discovery = self.discover_reflector(endpoint, port);
         let is_free = if self.probe.is_datagram() {
-            let knocked = knock(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
-            knocked.is_ok_and(|knocked| knocked == PortProbeResult::Refused)
+            let port_probe_result = probe_port(endpoint.address, QUERY_TIMEOUT, self.site.as_ref());
+            port_probe_result
+                .is_ok_and(|port_probe_result| port_probe_result == PortProbeResult::Refused)
         } else {
             discovery.closed
         };
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn each_silence_message_names_the_port_and_the_remedy() {
-        let nothing = EndpointState {
+        let unreachable = EndpointState {
             probe: ProbeKind::Udp,
             has_key: false,
             is_free: false,
@@ -195,25 +196,25 @@ mod tests {
         };
         let free = EndpointState {
             is_free: true,
-            ..nothing
+            ..unreachable
         };
         let remote = EndpointState {
             remote: true,
             ..free
         };
-        let mute = EndpointState {
+        let silent_endpoint = EndpointState {
             is_reflector: true,
-            ..nothing
+            ..unreachable
         };
         let udp = ("192.0.2.1:862", ProbeKind::Udp);
         let sentences = [
             sentence_about(udp, remote),
             sentence_about(udp, free),
-            sentence_about(udp, nothing),
-            sentence_about(udp, mute),
+            sentence_about(udp, unreachable),
+            sentence_about(udp, silent_endpoint),
             sentence_about(("[2001:db8::1]:8080", ProbeKind::Udp), free),
             sentence_about(("[2001:db8::1]:80", ProbeKind::Tcp), remote),
-            sentence_about(("192.0.2.1:443", ProbeKind::Syn), nothing),
+            sentence_about(("192.0.2.1:443", ProbeKind::Syn), unreachable),
         ];
         let expected = [
             "nothing listens at UDP 862 of 192.0.2.1; neph reflect answers at 8080: write udp://192.0.2.1:8080",

@@ -8,7 +8,7 @@ use neph_wire::stamp::{Auth, Key, TIMESTAMPS_TLV_LEN};
 const TAG_TLV: usize = 20;
 
 #[test]
-fn a_stamp_packet_is_as_long_as_it_is_built() {
+fn a_stamp_packet_has_its_declared_size() {
     let key = Key::new(b"any").expect("it is not empty");
     for (auth, authenticated, tag) in [
         (Auth::Open, Authenticated::No, 0),
@@ -23,6 +23,6 @@ fn a_stamp_packet_is_as_long_as_it_is_built() {
 }
 
 #[test]
-fn a_reply_with_marks_is_as_long_as_it_is_built() {
+fn a_reply_with_timestamps_has_its_declared_size() {
     assert_eq!(MIN_REPLY, REPLY_MIN as u64);
 }

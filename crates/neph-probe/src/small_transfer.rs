@@ -90,14 +90,14 @@ impl Exchange for OneMessage {
                     }
                     return Ok(false);
                 }
-                Step::Took(taken, arrival) => (taken, arrival),
+                Step::Consumed(taken, arrival) => (taken, arrival),
             };
             inbox.drain(..taken);
             match arrival {
                 Arrival::Reply(_) => return Ok(true),
                 Arrival::Opened => self.0.request(0, out),
                 Arrival::Nothing => {}
-                Arrival::Closed(end) | Arrival::Refused(end) => return Err(end.why),
+                Arrival::Closed(end) | Arrival::Refused(end) => return Err(end.reason),
             }
         }
     }

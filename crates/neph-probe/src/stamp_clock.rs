@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn slewing_is_no_step_and_a_millisecond_is() {
+    fn slewing_is_no_clock_step_but_a_millisecond_jump_is() {
         let second = 1_000_000_000;
         let step = |read| after(at(0, 0), read, || 0).1;
         assert_eq!(step(at(second, second + 500_000)), None);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_daemon_that_slews_by_eight_per_cent_steps_nothing() {
+    fn slewing_by_eight_percent_is_no_clock_step() {
         let chrony = || 83_333;
         let slewed = at(10_000_000, 10_833_330);
         assert_eq!(after(at(0, 0), slewed, chrony), (slewed, None));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_that_took_long_is_no_step_and_does_not_move_stamps() {
+    fn a_slow_clock_reading_is_no_clock_step() {
         let millis = 10_000_000;
         let slow = Pair {
             doubt: 50_000,

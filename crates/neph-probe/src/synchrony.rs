@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_estimate_has_the_kernels_bound_and_sync_state() {
+    fn the_error_estimate_has_the_bound_and_sync_state_of_the_kernel() {
         let error_bound = estimate(Some(status_of(20_000)));
         assert!(error_bound.synchronized);
         assert!(
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_just_set_is_read_with_an_error_all_the_same() {
+    fn a_clock_that_was_just_set_still_has_an_error_estimate() {
         for micros in [0, -1] {
             assert!(estimate(Some(status_of(micros))).nanos() >= READING_ERROR_NANOS);
         }

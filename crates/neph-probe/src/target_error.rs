@@ -1,13 +1,13 @@
 //! Why a target has no address, each in one sentence with a remedy.
 
-use neph_model::{Forbidden, NoTarget};
+use neph_model::{Forbidden, ParseTargetError};
 
 /// A target without an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// Its text is no target.
     #[error(transparent)]
-    Text(#[from] NoTarget),
+    Text(#[from] ParseTargetError),
     /// The name has no address.
     #[error(
         "target '{host}' cannot be resolved{version}: {reason}; check the name, or give an address"
@@ -21,12 +21,12 @@ pub enum TargetError {
         reason: String,
     },
     /// None of its addresses may be sent to.
-    #[error("target '{host}' may not be measured: {why}")]
+    #[error("target '{host}' may not be measured: {reason}")]
     Forbidden {
         /// The name.
         host: String,
         /// Why the first of them may not.
-        why: Forbidden,
+        reason: Forbidden,
     },
     /// The site to resolve from cannot be entered.
     #[error("{reason}")]

@@ -189,10 +189,10 @@ pub(crate) fn server_config(
 ) -> Result<ServerSide, TlsError> {
     let (chain, key) = match identity {
         ReflectorIdentity::SelfSigned(names) => {
-            let made = rcgen::generate_simple_self_signed(names.clone())?;
-            let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
+            let self_signed = rcgen::generate_simple_self_signed(names.clone())?;
+            let key = PrivateKeyDer::try_from(self_signed.signing_key.serialize_der())
                 .map_err(|reason| rustls::Error::General(reason.to_owned()))?;
-            (vec![made.cert.der().clone()], key)
+            (vec![self_signed.cert.der().clone()], key)
         }
         ReflectorIdentity::Files { certificate, key } => (
             pem(

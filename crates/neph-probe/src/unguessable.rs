@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_96_bits_differ_in_each_part() {
+    fn both_parts_of_two_96_bit_random_numbers_differ() {
         let [first, other]: [[u8; 12]; 2] = [unguessable_bytes(), unguessable_bytes()];
         assert_ne!(first[..8], other[..8]);
         assert_ne!(first[8..], other[8..]);

@@ -26,9 +26,9 @@ impl Detection {
     /// # Errors
     /// [`StatsError::OutOfRange`] for a number outside its range.
     pub fn new(window: usize, quorum: usize, tolerance: i64) -> Result<Self, StatsError> {
-        let refuse = |what, value, wanted| {
+        let refuse = |subject, value, wanted| {
             Err(StatsError::OutOfRange {
-                what,
+                subject,
                 value,
                 wanted,
             })
@@ -232,7 +232,7 @@ mod tests {
     /// By hand: the third low sample makes 3 of 4, so a fall is reported one sample before a rise. A rise
     /// needs all 4, because the window's minimum is the old level until then.
     #[test]
-    fn a_fall_needs_three_samples_and_a_rise_four() {
+    fn a_decrease_needs_three_samples_and_an_increase_four() {
         let shifts = run(&[
             80_000, 80_100, 80_050, 80_020, // stable at 80.0
             72_000, 72_010, 72_020, 72_000, // three of them are enough
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_millisecond_is_no_change_and_a_nanosecond_more_is() {
+    fn a_step_of_500_us_is_no_change_and_one_nanosecond_more_is() {
         let mut base = BaseLatency::new(Detection::default());
         for sample in [0, 0, 0, 0] {
             base.push(sample);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_together_are_refused() {
+    fn inconsistent_settings_are_refused() {
         assert!(Detection::new(4, 3, 1).is_ok() && Detection::new(16, 16, 1).is_ok());
         for (window, quorum, tolerance) in [(1, 1, 1), (17, 3, 1), (4, 5, 1), (4, 1, 1), (4, 3, 0)]
         {
@@ -286,7 +286,7 @@ mod tests {
     proptest! {
         /// A slow implementation of the rule over the whole series.
         #[test]
-        fn the_streaming_base_equals_the_base_of_the_whole_series(
+        fn the_streaming_base_equals_the_base_of_the_complete_series(
             samples in prop::collection::vec(0..30_i64, 0..60),
             window in 2..6_usize,
             quorum in 2..6_usize,

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_queue_the_slope_goes_on_and_fades() {
+    fn during_a_queue_the_slope_is_continued_and_decays() {
         let mut drift = simulate(16, 60, steady_drift, 0);
         let before = drift.value_ns();
         drift.pause(80 * S);
@@ -304,7 +304,7 @@ mod tests {
 
     /// 500 of 512 flows have ended: windows last as long as four samples of each of the others take.
     #[test]
-    fn flows_that_are_silent_are_not_waited_for() {
+    fn silent_flows_do_not_delay_the_drift() {
         let mut drift = simulate(512, 10, steady_drift, 0);
         for number in 0..60 * 60 {
             let at = 10 * S + number * S / 60;

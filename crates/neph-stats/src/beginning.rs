@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_fall_below_their_young_bases_were_in_a_queue() {
+    fn flows_that_all_fall_below_new_bases_started_in_a_queue() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         let queued = beginning.was_queued((3 * S, 4 * S), &flows(stayed, 0), known);
         assert_eq!(queued, None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn bases_that_have_lasted_are_believed() {
+    fn long_lasting_bases_are_kept() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         beginning.was_queued((0, S), &flows(stayed, 0), known);
         let fell = flows(stayed, -5 * MS);
@@ -189,7 +189,7 @@ mod tests {
 
     /// To paths that are known, or to one below all, with other flows still on their old paths.
     #[test]
-    fn a_reshuffle_to_lower_paths_is_no_queue_that_ended() {
+    fn path_changes_to_lower_latency_are_no_ended_queue() {
         let mut beginning = Beginning::new(MS / 2, 30 * S);
         let lower = flows(|flow| (if flow % 9 == 0 { 0 } else { 2 }, 0), 0);
         assert_eq!(beginning.was_queued((0, S), &lower, known), None);

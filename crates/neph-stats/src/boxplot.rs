@@ -104,7 +104,7 @@ pub fn boxplot(
 }
 
 fn refuse_outside(
-    what: &'static str,
+    subject: &'static str,
     value: f64,
     range: RangeInclusive<f64>,
     wanted: &'static str,
@@ -113,7 +113,7 @@ fn refuse_outside(
         Ok(())
     } else {
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted,
         })
@@ -175,7 +175,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_value_is_inside_or_counted(
+        fn every_value_is_within_the_whiskers_or_counted_as_outlier(
             mut values in prop::collection::vec(-1e6..1e6_f64, 5..200), ranges in 0.0..3.0_f64,
         ) {
             let sample = Sorted::sort(&mut values).unwrap();

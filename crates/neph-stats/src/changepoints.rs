@@ -74,24 +74,24 @@ pub fn change_sample(from: usize, window: usize, rises: bool) -> usize {
 /// not above 0.
 pub fn change_points(
     values: &[i64],
-    price: ChangePenalty,
+    penalty: ChangePenalty,
 ) -> Result<Vec<LevelSegment>, StatsError> {
     refuse_fewer("change points", 1, values.len())?;
-    for (what, value, min) in [
-        ("price of a change", price.change, 0),
-        ("most that a value costs", price.max_distance, 0),
-        ("grid of levels", price.grid, 1),
+    for (subject, value, min) in [
+        ("price of a change", penalty.change, 0),
+        ("most that a value costs", penalty.max_distance, 0),
+        ("grid of levels", penalty.grid, 1),
     ] {
         if value < min {
             return Err(StatsError::OutOfRange {
-                what,
+                subject,
                 value: nanos_to_f64(value),
                 wanted: "0 or above, the grid above 0",
             });
         }
     }
-    let levels = levels(values, price.grid);
-    Ok(cheapest(values, &levels, price))
+    let levels = levels(values, penalty.grid);
+    Ok(cheapest(values, &levels, penalty))
 }
 
 /// The levels on the grid that the values are near, ascending.
@@ -109,31 +109,31 @@ fn levels(values: &[i64], grid: i64) -> Vec<i64> {
     levels
 }
 
-fn cheapest(values: &[i64], levels: &[i64], price: ChangePenalty) -> Vec<LevelSegment> {
+fn cheapest(values: &[i64], levels: &[i64], penalty: ChangePenalty) -> Vec<LevelSegment> {
     let cost = |value: i64, level: i64| {
         value
             .saturating_sub(level)
             .saturating_abs()
-            .min(price.max_distance)
+            .min(penalty.max_distance)
     };
     let mut sums: Vec<i64> = levels.iter().map(|&level| cost(values[0], level)).collect();
     // Whether level k follows another one at value t, and the best level before.
-    let mut came = vec![false; values.len() * levels.len()];
+    let mut has_level_change = vec![false; values.len() * levels.len()];
     let mut best_before = vec![0; values.len()];
     for (t, &value) in values.iter().enumerate().skip(1) {
         let best = argmin(&sums);
-        let dearer = sums[best].saturating_add(price.change);
+        let changed_cost = sums[best].saturating_add(penalty.change);
         best_before[t] = best;
-        let row = &mut came[t * levels.len()..(t + 1) * levels.len()];
-        for ((sum, &level), came) in sums.iter_mut().zip(levels).zip(row) {
-            *came = dearer < *sum;
-            *sum = dearer.min(*sum).saturating_add(cost(value, level));
+        let row = &mut has_level_change[t * levels.len()..(t + 1) * levels.len()];
+        for ((sum, &level), has_level_change) in sums.iter_mut().zip(levels).zip(row) {
+            *has_level_change = changed_cost < *sum;
+            *sum = changed_cost.min(*sum).saturating_add(cost(value, level));
         }
     }
     let mut k = argmin(&sums);
     let mut segments = Vec::new();
     for t in (1..values.len()).rev() {
-        if came[t * levels.len() + k] {
+        if has_level_change[t * levels.len() + k] {
             segments.push(LevelSegment {
                 from: t,
                 level: levels[k],
@@ -173,21 +173,21 @@ mod tests {
     };
 
     /// The cost of a segmentation, computed directly.
-    fn segmentation_cost(values: &[i64], segments: &[LevelSegment], price: ChangePenalty) -> i64 {
+    fn segmentation_cost(values: &[i64], segments: &[LevelSegment], penalty: ChangePenalty) -> i64 {
         let level = |t: usize| {
             let upto = segments.partition_point(|s| s.from <= t);
             segments[upto - 1].level
         };
         let distances: i64 = (0..values.len())
-            .map(|t| (values[t] - level(t)).abs().min(price.max_distance))
+            .map(|t| (values[t] - level(t)).abs().min(penalty.max_distance))
             .sum();
-        distances + price.change * i64::try_from(segments.len() - 1).unwrap()
+        distances + penalty.change * i64::try_from(segments.len() - 1).unwrap()
     }
 
     /// By hand: the step costs 10 and saves 5 for each of 4 values; the single 90 costs 5 and would cost 20
     /// as two changes.
     #[test]
-    fn a_step_is_found_and_an_outlier_is_none() {
+    fn a_step_is_a_change_point_and_an_outlier_is_none() {
         let values = [20, 21, 20, 90, 20, 40, 40, 41, 40];
         let points = change_points(&values, PRICE).unwrap();
         let wanted = [
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_settings_and_values_are_refused() {
         assert!(change_points(&[], PRICE).is_err());
         assert!(change_points(&[1], ChangePenalty { grid: 0, ..PRICE }).is_err());
         assert!(
@@ -225,8 +225,8 @@ mod tests {
     }
 
     /// The lowest cost over all cuts of the series and all levels.
-    fn brute(values: &[i64], price: ChangePenalty) -> i64 {
-        let levels = levels(values, price.grid);
+    fn brute_force_cost(values: &[i64], penalty: ChangePenalty) -> i64 {
+        let levels = levels(values, penalty.grid);
         (0..1_u32 << (values.len() - 1))
             .map(|cuts| {
                 let mut sum = 0;
@@ -236,11 +236,11 @@ mod tests {
                         continue;
                     }
                     let cost = |level: &i64| -> i64 {
-                        let far = |v: &i64| (v - level).abs().min(price.max_distance);
+                        let far = |v: &i64| (v - level).abs().min(penalty.max_distance);
                         values[from..to].iter().map(far).sum()
                     };
                     sum += levels.iter().map(cost).min().unwrap();
-                    sum += if from > 0 { price.change } else { 0 };
+                    sum += if from > 0 { penalty.change } else { 0 };
                     from = to;
                 }
                 sum
@@ -251,15 +251,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_segmentation_is_cheaper(
+        fn the_segmentation_has_the_minimum_cost(
             values in prop::collection::vec(0..40_i64, 1..10),
             change in 0..30_i64,
             max_distance in 0..20_i64,
             grid in 1..5_i64,
         ) {
-            let price = ChangePenalty { change, max_distance, grid };
-            let points = change_points(&values, price).unwrap();
-            prop_assert_eq!(segmentation_cost(&values, &points, price), brute(&values, price));
+            let penalty = ChangePenalty { change, max_distance, grid };
+            let points = change_points(&values, penalty).unwrap();
+            prop_assert_eq!(segmentation_cost(&values, &points, penalty), brute_force_cost(&values, penalty));
         }
     }
 }

@@ -213,16 +213,16 @@ pub fn class_of(classes: &[LevelClass], value: f64, reach: f64) -> Option<usize>
 }
 
 fn refuse(values: &[Weighted], gap: f64, min_share: f64) -> Result<(), StatsError> {
-    let what = "value or weight of a class";
+    let subject = "value or weight of a class";
     if let Some(index) = values
         .iter()
         .position(|v| !v.value.is_finite() || !v.weight.is_finite())
     {
-        return Err(StatsError::NotFinite { what, index });
+        return Err(StatsError::NotFinite { subject, index });
     }
-    let out = |what, value, wanted| {
+    let out = |subject, value, wanted| {
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted,
         })

@@ -140,7 +140,7 @@ impl<'a> OffsetLimits<'a> {
     fn fit(self, at: i64, nature: ClockNature) -> Result<Option<ClockFit>, StatsError> {
         let (Some(first), false) = (self.at_most.first(), self.at_least.is_empty()) else {
             return Err(StatsError::TooFew {
-                what: "a clock's offset, from messages in both directions",
+                subject: "a clock's offset, from messages in both directions",
                 need: 2,
                 have: self.at_most.len().min(1) + self.at_least.len().min(1),
             });
@@ -242,12 +242,12 @@ impl OffsetLimit {
 }
 
 fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
-    let fraction = |what, value: f64| {
+    let fraction = |subject, value: f64| {
         if (0.0..1.0).contains(&value) {
             return Ok(());
         }
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted: "a fraction from 0 up to 1",
         })
@@ -256,7 +256,7 @@ fn refuse_unnatural(nature: ClockNature) -> Result<(), StatsError> {
     fraction("difference of two clocks' rates", nature.steepest)?;
     if !(1..=MAX_HORIZON_NS).contains(&nature.horizon) {
         return Err(StatsError::OutOfRange {
-            what: "horizon of a clock's fit",
+            subject: "horizon of a clock's fit",
             value: nanos_to_f64(nature.horizon),
             wanted: "1 nanosecond to 104 days",
         });

@@ -63,7 +63,7 @@ pub fn grouped_share(groups: &[(usize, usize)]) -> Result<GroupedShare, StatsErr
     let share = hits / total;
     if hits <= 0.0 || hits >= total {
         return Err(StatsError::TooFew {
-            what: "share over groups",
+            subject: "share over groups",
             need: 1,
             have: 0,
         });
@@ -120,7 +120,7 @@ pub fn grouped_quantile(
     let need = quantile_needs(p)?;
     if p < 0.5 {
         return Err(StatsError::OutOfRange {
-            what: "quantile over groups",
+            subject: "quantile over groups",
             value: p,
             wanted: "from 0.5 up to 1",
         });

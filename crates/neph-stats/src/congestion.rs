@@ -174,7 +174,7 @@ impl Congestion {
 
     /// Whether there is a queue: the latest common part exceeds the jitter of few flows. A queue only adds
     /// delay.
-    pub(crate) const fn stands(&self) -> bool {
+    pub(crate) const fn is_ongoing(&self) -> bool {
         self.last > self.tolerance
     }
 

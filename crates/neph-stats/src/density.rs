@@ -65,12 +65,12 @@ fn steps(bins: &[f64]) -> Vec<Step> {
     for count in bins {
         sums.push(sums[sums.len() - 1] + count);
     }
-    let price = price(sums[bins.len()]);
+    let penalty = penalty(sums[bins.len()]);
     let mut best = vec![0.0; bins.len() + 1];
     let mut begins = vec![0; bins.len() + 1];
     for until in 1..=bins.len() {
         let with =
-            |from: usize| best[from] + fitness(sums[until] - sums[from], until - from) - price;
+            |from: usize| best[from] + fitness(sums[until] - sums[from], until - from) - penalty;
         let candidates = (0..until).map(|from| (from, with(from)));
         if let Some((from, value)) = candidates.max_by(|a, b| a.1.total_cmp(&b.1)) {
             (best[until], begins[until]) = (value, from);
@@ -102,7 +102,7 @@ fn fitness(count: f64, bins: usize) -> f64 {
 }
 
 /// The cost of a further step in a sample of `count` values.
-fn price(count: f64) -> f64 {
+fn penalty(count: f64) -> f64 {
     let count = count.max(1.0);
     (4.0 - (73.53 * FALSE_STEP_SHARE * count.powf(-0.478)).ln()).max(0.0)
 }

@@ -101,11 +101,11 @@ mod tests {
         let d = describe(Sorted::check(&[4.5]).unwrap()).unwrap();
         assert_eq!((d.n, d.sd, d.mean_interval), (1, None, None));
         assert_eq!((d.five.min, d.five.median, d.five.max), (4.5, 4.5, 4.5));
-        let nothing = describe(Sorted::check(&[]).unwrap());
+        let empty = describe(Sorted::check(&[]).unwrap());
         assert_eq!(
-            nothing,
+            empty,
             Err(StatsError::TooFew {
-                what: "description",
+                subject: "description",
                 need: 1,
                 have: 0
             })
@@ -114,7 +114,7 @@ mod tests {
 
     /// Timestamps since 1970 have a spread of 1e-18 of their square; the textbook formula gives 0.
     #[test]
-    fn a_large_offset_does_not_swallow_the_spread() {
+    fn the_standard_deviation_is_exact_for_large_offsets() {
         let mut values: Vec<f64> = (0..1000).map(|i| 1.7e15 + f64::from(i % 5)).collect();
         let d = describe(Sorted::sort(&mut values).unwrap()).unwrap();
         assert!((d.mean - 1.7e15 - 2.0).abs() < 0.26, "{}", d.mean);

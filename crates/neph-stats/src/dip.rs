@@ -216,7 +216,7 @@ mod tests {
 
     /// `dip(statfaculty)` of R's diptest is 0.05952381 (n = 63), with the data of its help page.
     #[test]
-    fn gives_the_dip_of_the_faculty() {
+    fn the_dip_matches_the_published_faculty_example() {
         let faculty = [
             30, 33, 35, 36, 37, 37, 39, 39, 39, 39, 39, 40, 40, 40, 40, 41, 42, 43, 43, 43, 44, 44,
             45, 45, 46, 46, 47, 47, 48, 48, 48, 49, 50, 50, 51, 52, 52, 53, 53, 53, 53, 53, 54, 54,
@@ -233,7 +233,7 @@ mod tests {
 
     /// Results of Python's diptest for samples with and without ties.
     #[test]
-    fn agrees_with_another_program() {
+    fn the_dip_matches_another_implementation() {
         let pi = [
             3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2,
             7,
@@ -249,7 +249,7 @@ mod tests {
 
     /// By hand: for two clusters the nearest unimodal function misses a quarter, minus half a step.
     #[test]
-    fn two_heaps_dip_most_and_an_even_row_least() {
+    fn a_bimodal_sample_has_the_largest_dip_and_an_even_one_the_smallest() {
         let row: Vec<f64> = (0..10).map(f64::from).collect();
         assert_eq!(dip_of(&row), 0.05);
         assert_eq!(dip_of(&[3.0; 7]), 1.0 / 14.0);
@@ -263,7 +263,7 @@ mod tests {
     /// 20,000 uniform samples of 50 in Python's diptest 0.10 have these quantiles: 50 % above 0.0488, 10 %
     /// above 0.0649, 1 % above 0.0806.
     #[test]
-    fn uniform_samples_dip_as_in_the_python_diptest() {
+    fn uniform_samples_have_the_dip_of_the_python_diptest() {
         let null = DipNull::new(50, 4000, 1).unwrap();
         for (dip, p, reach) in [
             (0.0488, 0.5, 0.03),
@@ -283,7 +283,7 @@ mod tests {
 
     /// As in `neph flows`: 1,000 draws of up to 200 values.
     #[test]
-    fn one_in_twenty_uniform_samples_of_any_size_dips_beyond_five_percent() {
+    fn five_percent_of_uniform_samples_exceed_the_5_percent_critical_dip() {
         let mut random = Random::new(7);
         for (n, samples) in [(40, 4000), (200, 4000), (512, 2000), (4096, 1000)] {
             let null = DipNull::new(n.min(200), 1000, 1985).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     proptest! {
         /// The dip does not depend on the place, the width or the direction of a sample.
         #[test]
-        fn moving_and_turning_the_sample_changes_nothing(
+        fn the_dip_is_invariant_to_shift_and_reflection(
             values in prop::collection::vec(-100..100_i32, 1..60),
         ) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

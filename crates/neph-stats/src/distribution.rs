@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_binomial_is_a_sum() {
+    fn small_binomial_probabilities_equal_their_sum() {
         let (n, p) = (12_usize, 0.3_f64);
         let mut sum = 0.0;
         let mut ways = 1.0;
@@ -132,7 +132,7 @@ mod tests {
 
     /// Tables of the chi-square distribution.
     #[test]
-    fn chi_square_quantiles_are_those_of_tables() {
+    fn chi_square_quantiles_match_published_tables() {
         for (p, freedom, wanted) in [
             (0.05, 5.0, 1.1455),
             (0.05, 11.0, 4.5748),
@@ -144,25 +144,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn normal_quantile_undoes_the_tail(p in 1e-12..1.0_f64) {
+        fn the_normal_quantile_inverts_the_tail(p in 1e-12..1.0_f64) {
             let back = 1.0 - normal_above(normal_quantile(p));
             prop_assert!((back - p).abs() < 1e-14);
         }
 
         #[test]
-        fn student_quantile_undoes_the_tail(p in 1e-6..0.5_f64, freedom in 1.0..500.0_f64) {
+        fn the_student_quantile_inverts_the_tail(p in 1e-6..0.5_f64, freedom in 1.0..500.0_f64) {
             let back = student_above(-student_quantile(p, freedom), freedom);
             prop_assert!((back / p - 1.0).abs() < 1e-11);
         }
 
         #[test]
-        fn chi_square_quantile_undoes_the_tail(p in 1e-6..0.999_f64, freedom in 1.0..500.0_f64) {
+        fn the_chi_square_quantile_inverts_the_tail(p in 1e-6..0.999_f64, freedom in 1.0..500.0_f64) {
             let back = 1.0 - chi_square_above(chi_square_quantile(p, freedom), freedom);
             prop_assert!((back - p).abs() < 1e-9);
         }
 
         #[test]
-        fn binomial_sides_add_up(
+        fn both_binomial_tails_add_up_to_one(
             n in 1..100_000_usize, share in 0.0..1.0_f64, p in 0.001..0.999_f64,
         ) {
             let k = crate::casts::to_usize(share * usize_to_f64(n));

@@ -35,7 +35,7 @@ pub fn ecdf(
     refuse_fewer("distribution function", 1, replies.len())?;
     if max_points < 2 * TAIL_POINTS {
         return Err(StatsError::OutOfRange {
-            what: "number of points",
+            subject: "number of points",
             value: usize_to_f64(max_points),
             wanted: "200 or more",
         });
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_steps_leave_no_visible_hole() {
+    fn a_thinned_ecdf_of_a_million_steps_has_no_visible_gap() {
         let values: Vec<f64> = (0..1_000_000).map(f64::from).collect();
         let points = ecdf(Sorted::check(&values).unwrap(), 0, 600).unwrap();
         assert!(

@@ -93,21 +93,21 @@ pub fn envelope(readings: &[Reading], grid: Grid) -> Result<Envelope, StatsError
 }
 
 fn refuse_disorder(readings: &[Reading], grid: Grid) -> Result<(), StatsError> {
-    let what = "time series";
+    let subject = "time series";
     if readings.is_empty() || grid.buckets == 0 {
         return Err(StatsError::TooFew {
-            what,
+            subject,
             need: 1,
             have: 0,
         });
     }
-    let odd = |r: &Reading| !r.t.is_finite() || r.v.is_some_and(|v| !v.is_finite());
-    if let Some(index) = readings.iter().position(odd) {
-        return Err(StatsError::NotFinite { what, index });
+    let is_invalid = |r: &Reading| !r.t.is_finite() || r.v.is_some_and(|v| !v.is_finite());
+    if let Some(index) = readings.iter().position(is_invalid) {
+        return Err(StatsError::NotFinite { subject, index });
     }
     match readings.windows(2).position(|w| w[1].t < w[0].t) {
         Some(before) => Err(StatsError::NotAscending {
-            what,
+            subject,
             index: before + 1,
         }),
         None => Ok(()),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_without_loss_cuts_too() {
+    fn a_pause_without_loss_also_interrupts_the_line() {
         let readings = [0.0, 1.0, 2.0, 50.0, 51.0].map(|t| Reading { t, v: Some(t) });
         let cut = envelope(
             &readings,
@@ -274,7 +274,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extremes_order_and_count_hold(
+        fn the_envelope_keeps_extremes_order_and_count(
             values in prop::collection::vec(prop::option::weighted(0.9, -1e6..1e6_f64), 1..400),
             buckets in 1..50_usize,
         ) {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn several_are_equivalent_if_each_is_and_count_as_one() {
+    fn several_comparisons_are_equivalent_if_each_is() {
         let near = [-0.4, -0.3, -0.2, -0.1, 0.1, 0.2, 0.3, 0.4];
         let all = |shifts: &[&[f64]]| Claim::AllWithin {
             shifts: shifts.iter().map(|left| shift(left)).collect(),
@@ -215,7 +215,7 @@ mod tests {
 
     /// One of 256 arrangements, two-sided: 2 / 256, and 9 times that with 9 comparisons.
     #[test]
-    fn a_larger_family_takes_more_blocks() {
+    fn a_larger_family_needs_more_blocks() {
         let alone = decide(&[claim(&AROUND_THREE, 2.0)])[0];
         assert_eq!((alone.p, alone.family), (2.0 / 256.0, 1));
         let undecided = claim(&[-1.0, 1.0, -2.0, 2.0, -3.0, 3.0, -4.0, 4.0], 1.0);

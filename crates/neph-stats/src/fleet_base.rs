@@ -253,7 +253,7 @@ impl FleetBase {
         }
         if common != CommonShift::Calm {
             self.queued.add(from, until);
-            if self.congestion.stands() {
+            if self.congestion.is_ongoing() {
                 self.drift.pause(until);
             }
         }

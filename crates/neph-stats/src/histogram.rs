@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn small_numbers_are_exact_and_the_largest_always() {
+    fn small_values_and_the_maximum_are_exact() {
         let mut histogram = Histogram::default();
         assert_eq!((histogram.quantile(500), histogram.max()), (None, None));
         for number in 1..=100 {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_by_the_largest_number_and_not_by_how_many_there_are() {
+    fn memory_depends_on_the_largest_value_and_not_on_the_count() {
         let precision = Precision::one_part_in(2_048);
         let day = 86_400_000_000_000;
         let mut histogram = of(precision, &[day]);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_from_outside_make_a_histogram_that_holds_together() {
+    fn imported_buckets_form_a_consistent_histogram() {
         let precision = Precision::one_part_in(1_024);
         let bucket = |from, count| BucketCount { from, count };
         let buckets = [bucket(7, 0), bucket(100, 2), bucket(u64::MAX, u64::MAX)];
@@ -276,7 +276,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_quantile_is_off_by_one_part_in_512_at_most(
+        fn a_quantile_has_a_maximum_relative_error_of_1_in_512(
             mut numbers in prop::collection::vec(0..(1_u64 << 40), 1..200),
             permille in 1..=1_000_u64,
         ) {
@@ -321,7 +321,7 @@ mod tests {
         }
 
         #[test]
-        fn merged_histograms_are_the_histogram_of_all(
+        fn merged_histograms_equal_the_histogram_of_all_values(
             (mine, yours) in (numbers(), numbers()),
             (first, second) in (precision(), precision()),
         ) {

@@ -11,7 +11,7 @@ use crate::error::StatsError;
 pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     if let Some(&value) = p_values.iter().find(|p| !(0.0..=1.0).contains(*p)) {
         return Err(StatsError::OutOfRange {
-            what: "p value",
+            subject: "p value",
             value,
             wanted: "from 0 to 1",
         });

@@ -121,7 +121,7 @@ mod tests {
 
     /// One-sided jitter, uniform from 0 to 4 spreads: nothing lies below.
     #[test]
-    fn the_shape_of_jitter_is_learnt() {
+    fn the_distribution_of_jitter_is_estimated() {
         let mut shape = JitterShape::new();
         let mut random = Random::new(5);
         for _ in 0..200_000 {

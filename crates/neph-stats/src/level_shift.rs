@@ -141,7 +141,7 @@ mod tests {
 
     /// Differences of 1 to 6: twice one of 64 arrangements of signs, and the 11th of 21 means.
     #[test]
-    fn blocks_are_compared_by_their_differences() {
+    fn blocks_are_compared_by_paired_differences() {
         let mut blocks = paired(&at(&[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]), &at(&ONE_TO_SIX));
         let result = shift_of_blocks(&blocks).unwrap();
         assert_eq!((result.shift.estimate, result.p), (3.5, 0.03125));
@@ -158,7 +158,7 @@ mod tests {
     /// The largest of six differences is infinite, and so is its mean with each: the 11th of 21 means is one
     /// of the other differences, 1 to 5.
     #[test]
-    fn a_lost_level_is_above_all_and_leaves_numbers_where_it_does_not_decide() {
+    fn a_lost_level_ranks_highest_and_the_shift_stays_finite_if_it_does_not_decide() {
         let mut candidate = at(&[2.0, 4.0, 6.0, 8.0, 10.0]);
         candidate.push(Level::Censored);
         let result = shift_of_blocks(&paired(&candidate, &at(&ONE_TO_SIX))).unwrap();
@@ -180,7 +180,7 @@ mod tests {
     /// 5, 6, 7 and a lost one against 1 to 4: of 16 differences the 8th and 9th are 4, the least is 1. One of
     /// 70 arrangements is as extreme, at either end.
     #[test]
-    fn levels_that_are_not_paired_are_compared_each_with_each() {
+    fn unpaired_levels_are_compared_by_all_pairwise_differences() {
         let mut candidate = at(&[5.0, 6.0, 7.0]);
         candidate.push(Level::Censored);
         let result = shift_of_levels(&candidate, &at(&[1.0, 2.0, 3.0, 4.0])).unwrap();
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn three_experiments_prove_nothing() {
+    fn three_experiments_are_not_significant() {
         let (low, high) = (at(&[1.0, 2.0, 3.0]), at(&[7.0, 8.0, 9.0]));
         let result = shift_of_levels(&high, &low);
         assert!(result.is_err() || result.is_ok_and(|result| result.p > 0.05));
     }
 
     #[test]
-    fn a_season_that_lost_too_much_for_a_number_is_worse_than_any_that_has_one() {
+    fn a_season_with_a_lost_level_is_worse_than_any_with_a_value() {
         let low = at(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
         let lost = vec![Level::Censored; 8];
         let result = shift_of_blocks(&paired(&lost, &low)).unwrap();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_levels_counts_those_without_a_number() {
+    fn the_median_of_levels_includes_lost_levels() {
         let of = |lost: usize| {
             let lost = std::iter::repeat_n(Level::Censored, lost);
             median_of_levels(lost.chain(at(&[3.0, 1.0, 2.0])))
@@ -236,7 +236,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn swapping_the_sides_turns_the_sign(
+        fn swapping_the_samples_negates_the_shift(
             pairs in prop::collection::vec((-9..9_i32, -9..9_i32), 1..40),
         ) {
             // About one in six was lost.

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_against_four_are_the_fewest_that_can_decide() {
+    fn four_against_four_is_the_smallest_significant_sample() {
         let test = mann_whitney(&[5.0, 6.0, 7.0, 8.0], &[1.0, 2.0, 3.0, 4.0]).unwrap();
         assert!((test.p - 2.0 / 70.0).abs() < 1e-15);
         assert_eq!((test.statistic, test.shift.estimate), (16.0, 4.0));
@@ -127,7 +127,7 @@ mod tests {
         }
 
         #[test]
-        fn swapping_the_sides_turns_the_sign(
+        fn swapping_the_samples_negates_the_shift(
             a in prop::collection::vec(-9..9_i32, 1..40), b in prop::collection::vec(-9..9_i32, 1..40),
         ) {
             let [a, b] = [a, b].map(|v| v.into_iter().map(f64::from).collect::<Vec<_>>());

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_are_those_of_the_paper() {
+    fn the_probe_counts_match_the_paper() {
         // 95 %: the paper's own numbers.
         let published = [6, 11, 16, 21, 27, 33, 38, 44, 51, 57];
         assert_eq!(table(0.95), published.map(Some));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn inclusion_and_exclusion_agrees() {
+    fn the_probe_counts_match_inclusion_exclusion() {
         for known in 1..=12_u32 {
             let flows = flows_to_rule_out(known, 0.99).expect("in range");
             let missed = |flows: u32| -> f64 {

@@ -138,7 +138,7 @@ mod tests {
 
     /// Six differences of one sign: one arrangement of 64 is as extreme.
     #[test]
-    fn six_blocks_are_the_fewest_that_can_decide() {
+    fn six_blocks_are_the_smallest_significant_number() {
         let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!((six.p_above(0.0), six.p_below(0.0)), (1.0 / 64.0, 1.0));
         assert_eq!(six.estimate(), 3.5);
@@ -154,7 +154,7 @@ mod tests {
     /// Against 2.5 the averages above it are those of 3 to 6 and (1,4)?, counted by hand: of 21 averages
     /// (1,1) 1, (1,2) 1.5, (1,3) 2, (1,4) 2.5, (2,2) 2, (2,3) 2.5 are not above it.
     #[test]
-    fn a_limit_is_tested_as_zero_is() {
+    fn a_test_against_a_limit_equals_a_test_of_shifted_values_against_zero() {
         let six = of(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         // P(W <= 6) of 64 arrangements: sums 0, 1, 2, 3 (2 ways), 4 (2), 5 (3), 6 (4).
         assert_eq!(six.p_above(2.5), 14.0 / 64.0);
@@ -185,7 +185,7 @@ mod tests {
         }
 
         #[test]
-        fn turning_the_differences_turns_the_sides(
+        fn negating_the_differences_swaps_the_sides(
             differences in prop::collection::vec(-9.0..9.0_f64, 1..60), limit in -5.0..5.0_f64,
         ) {
             let negated: Vec<f64> = differences.iter().map(|difference| -difference).collect();

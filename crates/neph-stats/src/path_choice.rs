@@ -101,13 +101,13 @@ mod tests {
 
     /// The middle stay is not part of the last one, though it lies nearer to it than to the first.
     #[test]
-    fn a_stay_on_the_way_is_another() {
+    fn an_intermediate_stay_is_separate() {
         let choice = chosen(&[0, 0, 0, 10, 10, 10, 10, 14, 14, 14, 14]).unwrap();
         assert_eq!((choice.index, choice.ago), (2, 3));
     }
 
     #[test]
-    fn one_stray_sample_is_no_stay_and_a_queue_is_no_place() {
+    fn a_single_outlier_or_a_queue_is_no_stay() {
         assert_eq!(chosen(&[0, 0, 0, 0, 10, 0]).map(|c| c.index), Some(0));
         assert_eq!(chosen(&[0, 0, 25, 27, 29, 31, 33, 35]), None);
         assert_eq!(chosen(&[]), None);
@@ -116,7 +116,7 @@ mod tests {
     proptest! {
         /// Within 1, which is a quarter of the least difference.
         #[test]
-        fn a_move_is_found_with_its_first_sample(
+        fn a_path_change_is_dated_by_its_first_sample(
             before in prop::collection::vec(-1..=1_i64, 1..8),
             after in prop::collection::vec(9..=11_i64, 3..8),
         ) {

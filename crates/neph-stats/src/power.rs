@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_family_and_a_smaller_effect_take_more() {
+    fn a_larger_family_and_a_smaller_effect_need_more_blocks() {
         let of = |effect: f64, family: usize| {
             blocks_for(&PowerTarget {
                 effect,

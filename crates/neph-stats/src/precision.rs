@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_precision_is_defined_by_its_largest_error() {
+    fn a_precision_is_defined_by_its_maximum_relative_error() {
         assert_eq!(Precision::one_part_in(512).parts(), 512);
         assert_eq!(Precision::one_part_in(4).index(7), 5);
         let coarsest = Precision::one_part_in(16);
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_number_is_in_its_bucket_and_near_its_middle(
+        fn each_value_is_in_its_bucket_and_near_its_midpoint(
             number in (0_u32..64, any::<u64>()).prop_map(|(shift, number)| number >> shift),
             precision in precision(),
         ) {
@@ -115,7 +115,7 @@ mod tests {
         }
 
         #[test]
-        fn a_bucket_lies_within_one_of_a_coarser_precision(
+        fn a_bucket_lies_within_one_bucket_of_a_coarser_precision(
             number in any::<u64>(),
             (fine, coarse) in (precision(), precision()).prop_map(|(a, b)| (a.max(b), a.min(b))),
         ) {

@@ -43,7 +43,7 @@ impl Proportion {
 pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
     if n == 0 || hits > n {
         return Err(StatsError::TooFew {
-            what: "proportion",
+            subject: "proportion",
             need: hits.max(1),
             have: n,
         });
@@ -58,9 +58,9 @@ pub fn proportion(hits: usize, n: usize) -> Result<Proportion, StatsError> {
 /// # Errors
 /// [`StatsError::OutOfRange`] unless the share is within 0..=1 and `n` above 0.
 pub fn share_interval(share: f64, n: f64) -> Result<ConfidenceInterval, StatsError> {
-    let refuse = |what, value, wanted| {
+    let refuse = |subject, value, wanted| {
         Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted,
         })
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_share_and_mirrors(n in 1..5000_usize, part in 0.0..=1.0_f64) {
+        fn the_interval_contains_the_share_and_is_symmetric(n in 1..5000_usize, part in 0.0..=1.0_f64) {
             let hits = crate::casts::to_usize(part * usize_to_f64(n)).min(n);
             let (p, other) = (proportion(hits, n).unwrap(), proportion(n - hits, n).unwrap());
             prop_assert!(p.interval().contains(p.share()));

@@ -174,7 +174,7 @@ pub fn rough_quantile(values: Sorted<'_>, p: f64) -> Result<f64, StatsError> {
 pub fn quantile_needs(p: f64) -> Result<usize, StatsError> {
     if !(p > 0.0 && p < 1.0) {
         return Err(StatsError::OutOfRange {
-            what: "quantile",
+            subject: "quantile",
             value: p,
             wanted: "between 0 and 1, both excluded",
         });

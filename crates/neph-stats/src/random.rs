@@ -71,7 +71,7 @@ mod tests {
 
     /// The published vectors of both generators.
     #[test]
-    fn gives_the_published_numbers() {
+    fn the_generator_matches_the_published_sequence() {
         let mut counter = 1_234_567;
         assert_eq!(splitmix(&mut counter), 6_457_827_717_110_365_317);
         assert_eq!(splitmix(&mut counter), 3_203_168_211_198_807_973);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn below_is_even() {
+    fn below_is_uniform() {
         let mut random = Random::new(1);
         let mut counts = [0_u32; 7];
         for _ in 0..70_000 {

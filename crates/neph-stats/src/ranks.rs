@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ties_share_their_mean_rank() {
+    fn ties_get_their_mean_rank() {
         let r = ranks(&[3.0, 1.0, 3.0, 0.0, -0.0, 3.0]).unwrap();
         assert_eq!(
             r,

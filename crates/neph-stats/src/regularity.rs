@@ -47,9 +47,9 @@ pub struct Regularity {
 pub fn skews(send_times: &[SendTime], interval: i64) -> Result<Vec<Skew>, StatsError> {
     refuse_fewer("skew", 2, send_times.len())?;
     if interval <= 0 {
-        let (what, value) = ("interval", nanos_to_f64(interval));
+        let (subject, value) = ("interval", nanos_to_f64(interval));
         return Err(StatsError::OutOfRange {
-            what,
+            subject,
             value,
             wanted: "above 0",
         });
@@ -59,7 +59,7 @@ pub fn skews(send_times: &[SendTime], interval: i64) -> Result<Vec<Skew>, StatsE
         .position(|w| w[1].sequence <= w[0].sequence)
     {
         return Err(StatsError::NotAscending {
-            what: "message numbers",
+            subject: "message numbers",
             index: before + 1,
         });
     }
@@ -145,7 +145,7 @@ mod tests {
 
     /// A server's timestamps come from outside: absurd ones must not stop the report.
     #[test]
-    fn absurd_stamps_saturate() {
+    fn extreme_timestamps_saturate() {
         let absurd = send_times(&[(0, i64::MIN), (u64::MAX, i64::MAX)]);
         assert_eq!(skews(&absurd, MS).unwrap()[0].nanos, 0);
         assert!(regularity(&absurd, MS).is_ok());

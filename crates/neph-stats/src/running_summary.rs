@@ -109,10 +109,11 @@ impl RunningSummary {
             self.clone_from(other);
             return;
         }
-        let (ours, theirs) = (usize_to_f64(self.n), usize_to_f64(other.n));
+        let (own_count, other_count) = (usize_to_f64(self.n), usize_to_f64(other.n));
         let apart = other.mean - self.mean;
-        self.squares += other.squares + apart * apart * ours * theirs / (ours + theirs);
-        self.mean += apart * theirs / (ours + theirs);
+        self.squares +=
+            other.squares + apart * apart * own_count * other_count / (own_count + other_count);
+        self.mean += apart * other_count / (own_count + other_count);
         self.n += other.n;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
@@ -245,7 +246,7 @@ mod tests {
 
     /// As in the issue: 3,000,000 messages, 0.5 % of them dropped.
     #[test]
-    fn losses_and_values_have_one_population_however_many_they_are() {
+    fn losses_and_values_count_in_one_population_at_any_size() {
         let mut summary = RunningSummary::default();
         for number in 0..2_985_000_u32 {
             // 10 us to 20 us, all equally often.
@@ -285,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn while_values_are_few_it_is_their_description(
+        fn a_summary_of_few_values_equals_their_exact_description(
             values in prop::collection::vec(0.0..1e9_f64, 1..200),
             above in 0_usize..50,
         ) {
@@ -296,8 +297,8 @@ mod tests {
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
             prop_assert!(near(summary.mean().expect("some"), described.mean));
             prop_assert_eq!(summary.sd().is_some(), described.sd.is_some());
-            if let (Some(ours), Some(theirs)) = (summary.sd(), described.sd) {
-                prop_assert!((ours - theirs).abs() <= 1e-6 * theirs.max(1.0));
+            if let (Some(summary_sd), Some(described_sd)) = (summary.sd(), described.sd) {
+                prop_assert!((summary_sd - described_sd).abs() <= 1e-6 * described_sd.max(1.0));
             }
             prop_assert_eq!(summary.min(), Some(described.five.min));
             let [p50] = summary.quantiles(above, [0.5]);
@@ -305,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn merged_is_as_if_it_had_come_in_one_stream(
+        fn merged_summaries_equal_the_summary_of_one_stream(
             values in prop::collection::vec(1.0..1e6_f64, 2..300),
             cut in 0_usize..300,
         ) {

@@ -26,7 +26,7 @@ impl<'a> Sorted<'a> {
         refuse_not_finite("sample", values)?;
         match values.windows(2).position(|w| w[1] < w[0]) {
             Some(before) => Err(StatsError::NotAscending {
-                what: "sample",
+                subject: "sample",
                 index: before + 1,
             }),
             None => Ok(Self(values)),
@@ -55,17 +55,25 @@ impl<'a> Sorted<'a> {
 }
 
 /// Refuses the first NaN or infinity of `values`.
-pub(crate) fn refuse_not_finite(what: &'static str, values: &[f64]) -> Result<(), StatsError> {
+pub(crate) fn refuse_not_finite(subject: &'static str, values: &[f64]) -> Result<(), StatsError> {
     match values.iter().position(|v| !v.is_finite()) {
-        Some(index) => Err(StatsError::NotFinite { what, index }),
+        Some(index) => Err(StatsError::NotFinite { subject, index }),
         None => Ok(()),
     }
 }
 
 /// Refuses fewer than `need` values.
-pub(crate) fn refuse_fewer(what: &'static str, need: usize, have: usize) -> Result<(), StatsError> {
+pub(crate) fn refuse_fewer(
+    subject: &'static str,
+    need: usize,
+    have: usize,
+) -> Result<(), StatsError> {
     if have < need {
-        Err(StatsError::TooFew { what, need, have })
+        Err(StatsError::TooFew {
+            subject,
+            need,
+            have,
+        })
     } else {
         Ok(())
     }
@@ -80,14 +88,14 @@ mod tests {
         assert_eq!(
             Sorted::check(&[1.0, 3.0, 2.0]),
             Err(StatsError::NotAscending {
-                what: "sample",
+                subject: "sample",
                 index: 2
             })
         );
         assert_eq!(
             Sorted::sort(&mut [1.0, f64::INFINITY]),
             Err(StatsError::NotFinite {
-                what: "sample",
+                subject: "sample",
                 index: 1
             })
         );

@@ -119,11 +119,14 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
     for (index, life) in lifetimes.iter().enumerate() {
         let value = life.length();
         if !value.is_finite() {
-            return Err(StatsError::NotFinite { what: WHAT, index });
+            return Err(StatsError::NotFinite {
+                subject: WHAT,
+                index,
+            });
         }
         if value < 0.0 {
             return Err(StatsError::OutOfRange {
-                what: WHAT,
+                subject: WHAT,
                 value,
                 wanted: "0 or above",
             });
@@ -132,14 +135,14 @@ pub fn survival(lifetimes: &[Lifetime]) -> Result<Survival, StatsError> {
     let mut sorted = lifetimes.to_vec();
     sorted.sort_by(|a, b| a.length().total_cmp(&b.length()));
     let n = sorted.len();
-    let (mut steps, mut share, mut variance, mut gone) = (Vec::new(), 1.0, 0.0, 0);
+    let (mut steps, mut share, mut variance, mut ended_count) = (Vec::new(), 1.0, 0.0, 0);
     for same in sorted.chunk_by(|a, b| a.length() >= b.length()) {
         let ended = same
             .iter()
             .filter(|l| matches!(l, Lifetime::Ended(_)))
             .count();
-        let at_risk = n - gone;
-        gone += same.len();
+        let at_risk = n - ended_count;
+        ended_count += same.len();
         if ended == 0 {
             continue;
         }
@@ -169,7 +172,7 @@ mod tests {
 
     /// After the 12th of 24 ends a half lasts, in spite of the rounding of 23/24, 22/23 ...
     #[test]
-    fn a_half_is_reached_when_half_have_ended() {
+    fn the_median_is_reached_when_half_have_ended() {
         let lifetimes: Vec<Lifetime> = (1..=24).map(|time| Ended(f64::from(time))).collect();
         assert_eq!(survival(&lifetimes).unwrap().time_until(0.5), Some(12.0));
     }
@@ -177,7 +180,7 @@ mod tests {
     /// Remission under 6-MP, weeks (Freireich et al. 1963), the textbook case of Kaplan-Meier curves:
     /// `survfit(Surv(weeks, ended) ~ 1)` of R prints these shares and errors.
     #[test]
-    fn gives_the_textbook_curve() {
+    fn the_curve_matches_the_textbook_example() {
         let ended = [6.0, 6.0, 6.0, 7.0, 10.0, 13.0, 16.0, 22.0, 23.0];
         let lasting = [
             6.0, 9.0, 10.0, 11.0, 17.0, 19.0, 20.0, 25.0, 32.0, 32.0, 34.0, 35.0,
@@ -212,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn without_censoring_it_is_the_share_that_is_left() {
+    fn without_censoring_the_curve_is_the_remaining_share() {
         let curve = survival(&[1.0, 2.0, 2.0, 5.0].map(Ended)).unwrap();
         let at = [0.5, 1.0, 2.0, 5.0, 9.0].map(|t| curve.at(t).unwrap());
         assert_eq!(at, [1.0, 0.75, 0.25, 0.0, 0.0]);
@@ -228,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_only_falls_and_stays_inside_its_interval(
+        fn the_curve_never_rises_and_stays_within_its_interval(
             lives in prop::collection::vec((0..50_u8, any::<bool>()), 1..60),
         ) {
             let lives: Vec<Lifetime> = lives

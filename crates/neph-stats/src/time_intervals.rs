@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_lie_closest_together_are_joined_first() {
+    fn the_closest_intervals_are_merged_first() {
         let mut stretches = TimeIntervals {
             max: 4,
             ..TimeIntervals::new(1)

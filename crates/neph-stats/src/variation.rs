@@ -43,7 +43,7 @@ pub fn interarrival_jitter(transits: &[Transit]) -> Result<f64, StatsError> {
 pub fn pdv(delays: &[i64]) -> Result<Vec<i64>, StatsError> {
     let smallest = delays.iter().min();
     let smallest = *smallest.ok_or(StatsError::TooFew {
-        what: "PDV",
+        subject: "PDV",
         need: 1,
         have: 0,
     })?;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn variation_is_counted_from_the_smallest_and_from_the_one_before() {
+    fn pdv_is_relative_to_the_minimum_and_ipdv_to_the_previous_packet() {
         assert_eq!(pdv(&[5, 3, 9]), Ok(vec![2, 0, 6]));
         assert!(pdv(&[]).is_err());
         let delays = [Some(5), Some(3), None, Some(9), Some(10)];

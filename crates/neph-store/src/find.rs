@@ -229,7 +229,7 @@ mod tests {
     fn campaign_named(name: &str) -> Campaign {
         Campaign {
             status: CampaignStatus::Complete,
-            ..Campaign::begun(name, Wall::from_unix_nanos(0))
+            ..Campaign::new(name, Wall::from_unix_nanos(0))
         }
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn experiment() -> Experiment {
             reflector: true,
             same_clock: false,
         }],
-        ..Experiment::begun(
+        ..Experiment::new(
             CampaignId::new(),
             ScenarioId(7),
             Wall::from_unix_nanos(1_700_000_000_000_000_000),

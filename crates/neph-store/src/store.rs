@@ -205,9 +205,9 @@ pub struct Reduction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntakeResult {
     /// The store has it from now on.
-    Now,
+    Stored,
     /// The store already had it, with this final status.
-    Before(ExperimentStatus),
+    Existing(ExperimentStatus),
 }
 
 /// Takes a batch of messages; an error ends the visit.

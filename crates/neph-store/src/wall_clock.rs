@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn around_a_step_the_nearer_anchor_decides() {
+    fn near_a_clock_step_the_nearer_anchor_applies() {
         // The wall clock stepped by 500 s between the seconds 100 and 200.
         let wall_seconds = wall_times(&[(0, 1_000), (100, 1_100), (200, 1_700)]);
         assert_eq!(
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_runs_fast_is_followed_between_anchors_minutes_apart() {
+    fn a_fast_wall_clock_is_interpolated_between_anchors() {
         let fast_wall_ns = |at: i64| 1_700_000_000 * SECOND + at + at / 50_000; // 20 ppm
         let mut experiment = samples_experiment();
         experiment.started = Wall::from_unix_nanos(fast_wall_ns(0));

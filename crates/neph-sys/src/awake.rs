@@ -51,8 +51,8 @@ pub fn permitted_us() -> io::Result<i32> {
     let mut value = [0; 4];
     let mut device = match File::open(REQUEST) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let stands = STANDING.load(Ordering::Relaxed) > 0;
-            return if stands { Ok(0) } else { Err(error) };
+            let is_active = STANDING.load(Ordering::Relaxed) > 0;
+            return if is_active { Ok(0) } else { Err(error) };
         }
         opened => opened?,
     };

@@ -17,7 +17,7 @@ mod memory;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-pub use copier::{Copier, Copying, Look, MAX_MEMORY};
+pub use copier::{Copier, CopyProgress, Copying, MAX_MEMORY};
 pub use memory::{Fill, MAX_KEPT};
 
 /// Commands of bpf(2) (linux/bpf.h).

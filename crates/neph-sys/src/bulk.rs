@@ -228,8 +228,8 @@ mod tests {
             }
         }
         assert_eq!((sizes, bytes), (vec![100, 100, 50], sent));
-        let nothing = receive(receiver.as_fd(), &mut buffer).expect_err("all was taken");
-        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        let error = receive(receiver.as_fd(), &mut buffer).expect_err("all was taken");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
@@ -239,8 +239,8 @@ mod tests {
         let mut sender = TcpStream::connect(to).expect("it listens");
         let (receiver, _) = listener.accept().expect("a connection");
         let mut buffer = vec![7; 1 << 16];
-        let nothing = discard(receiver.as_fd(), &mut buffer).expect_err("nothing came");
-        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        let error = discard(receiver.as_fd(), &mut buffer).expect_err("nothing came");
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
         sender.write_all(&[1; 5_000]).expect("written");
         drop(sender);
         let mut count = 0;

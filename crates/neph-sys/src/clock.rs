@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleep_never_ends_early_and_spins_to_the_moment() {
+    fn a_sleep_never_ends_early_and_spins_to_its_deadline() {
         for millis in [0, 1, 5] {
             let until = RawNanos(raw().0 + millis * 1_000_000);
             assert!(sleep_until(until, Spin::SHORT) >= until);

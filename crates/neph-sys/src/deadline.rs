@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fact_ends_the_wait_and_the_deadline_ends_it_without_one() {
+    fn a_wait_ends_with_its_condition_or_its_deadline() {
         let mut requested = 0;
         let mut third = || {
             requested += 1;
@@ -86,10 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_is_over_has_no_time_left() {
-        let over = Deadline::after(Duration::ZERO);
-        assert!(over.has_passed());
-        assert_eq!(over.left(), Duration::ZERO);
+    fn a_passed_deadline_has_no_time_left() {
+        let passed = Deadline::after(Duration::ZERO);
+        assert!(passed.has_passed());
+        assert_eq!(passed.left(), Duration::ZERO);
         let unlimited = Deadline::after(Duration::MAX);
         assert!(!unlimited.has_passed());
         assert!(unlimited.left() > Duration::from_mins(1));

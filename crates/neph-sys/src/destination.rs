@@ -35,14 +35,14 @@ pub(crate) fn parse_address(level: libc::c_int, kind: libc::c_int, data: &[u8]) 
     match (level, kind) {
         (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
             // struct in_pktinfo: interface, local address, destination in the header.
-            let ours: [u8; 4] = data.get(4..8)?.try_into().ok()?;
-            Some(Ipv4Addr::from(ours).into())
+            let octets: [u8; 4] = data.get(4..8)?.try_into().ok()?;
+            Some(Ipv4Addr::from(octets).into())
         }
         (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
             // struct in6_pktinfo: destination, interface.
-            let ours: [u8; 16] = data.get(..16)?.try_into().ok()?;
-            let ours = Ipv6Addr::from(ours);
-            (!ours.is_multicast()).then_some(ours.into())
+            let octets: [u8; 16] = data.get(..16)?.try_into().ok()?;
+            let octets = Ipv6Addr::from(octets);
+            (!octets.is_multicast()).then_some(octets.into())
         }
         _ => None,
     }
@@ -214,24 +214,24 @@ mod tests {
 
     /// Asks `requested` of a socket that listens on `all`; returns the answering address.
     fn answers(lines: &str, requested: &str, family: Family) -> io::Result<IpAddr> {
-        let theirs = UdpSocket::bind((lines, 0))?;
-        enable(theirs.as_fd(), family)?;
-        let port = theirs.local_addr()?.port();
+        let server = UdpSocket::bind((lines, 0))?;
+        enable(server.as_fd(), family)?;
+        let port = server.local_addr()?.port();
         let requested: IpAddr = requested.parse().expect("an address");
         let here: IpAddr = match requested {
             IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
-        let ours = UdpSocket::bind((here, 0))?;
-        ours.set_read_timeout(Some(Duration::from_secs(2)))?;
-        ours.send_to(b"hello", (requested, port))?;
+        let client = UdpSocket::bind((here, 0))?;
+        client.set_read_timeout(Some(Duration::from_secs(2)))?;
+        client.send_to(b"hello", (requested, port))?;
         let mut buffer = [0; 16];
-        let received = stamp::receive(theirs.as_fd(), &mut buffer)?;
+        let received = stamp::receive(server.as_fd(), &mut buffer)?;
         let (from, to) = (received.from.expect("told"), received.to);
         assert_eq!(to.map(|ip| ip.to_canonical()), Some(requested));
-        let sent = send(theirs.as_fd(), b"world!", to, from, Stamping::Never);
+        let sent = send(server.as_fd(), b"world!", to, from, Stamping::Never);
         assert_eq!(sent?, 6);
-        let (len, answered) = ours.recv_from(&mut buffer)?;
+        let (len, answered) = client.recv_from(&mut buffer)?;
         assert_eq!((&buffer[..len], answered.port()), (&b"world!"[..], port));
         Ok(answered.ip())
     }
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_ours_is_refused() {
+    fn a_source_address_of_another_host_is_refused() {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         let to = socket.local_addr().expect("bound");
         let from = Some(Ipv4Addr::new(192, 0, 2, 1).into());
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_that_is_not_stamped_is_not_counted_among_the_stamped() {
+    fn a_datagram_without_timestamp_does_not_increment_the_timestamp_id() {
         for (here, family) in [("127.0.0.1", Family::V4), ("::1", Family::V6)] {
             let Ok(socket) = UdpSocket::bind((here, 0)) else {
                 assert_eq!(family, Family::V6, "IPv6 alone may be missing");

@@ -26,7 +26,7 @@ pub struct ReadyList(Vec<libc::epoll_event>);
 
 /// A watched descriptor with something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Happening {
+pub struct ReadyEvent {
     /// What it was watched as.
     pub token: u64,
     /// There is something to read, or the other end is closed.
@@ -140,10 +140,10 @@ impl Default for ReadyList {
 
 impl ReadyList {
     /// One after the other.
-    pub fn iter(&self) -> impl Iterator<Item = Happening> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = ReadyEvent> + '_ {
         self.0.iter().map(|event| {
             let events = event.events.cast_signed();
-            Happening {
+            ReadyEvent {
                 token: event.u64,
                 is_readable: events & (libc::EPOLLIN | libc::EPOLLHUP) != 0,
                 is_writable: events & libc::EPOLLOUT != 0,
@@ -174,8 +174,8 @@ mod tests {
         assert!(!set.look(&mut found).expect("a look"));
         let tokens: Vec<u64> = found
             .iter()
-            .filter(|happening| happening.is_readable)
-            .map(|happening| happening.token)
+            .filter(|ready_event| ready_event.is_readable)
+            .map(|ready_event| ready_event.token)
             .collect();
         assert_eq!(tokens, [2]);
         reader.read_exact(&mut [0]).expect("read");

@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_this_many_files_and_no_more() {
+    fn opening_files_fails_exactly_at_the_limit() {
         let more = raise_limit().expect("a limit");
         assert!(more > 0);
         assert!(raise_limit().expect("a limit").abs_diff(more) < 100);

@@ -141,13 +141,13 @@ mod tests {
     use crate::deadline::Deadline;
 
     #[test]
-    fn a_closed_port_answers_with_an_error_that_names_the_datagram() {
-        let nobody = UdpSocket::bind("127.0.0.1:0").expect("bind");
-        let to = nobody.local_addr().expect("bound");
+    fn the_icmp_error_of_a_closed_port_quotes_the_datagram() {
+        let closed_socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+        let to = closed_socket.local_addr().expect("bound");
         // Bound before the other's port is free, so that it is not given that one.
-        let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
-        drop(nobody);
-        enable(ours.as_fd(), Family::V4).expect("errors");
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
+        drop(closed_socket);
+        enable(sender.as_fd(), Family::V4).expect("errors");
         let deadline = Deadline::after(Duration::from_secs(20));
         let mut due = Deadline::after(Duration::ZERO);
         let error = loop {
@@ -156,10 +156,10 @@ mod tests {
             if due.has_passed() {
                 due = Deadline::after(Duration::from_millis(200));
                 // Sending may return the error of the datagram before.
-                let _ = ours.send_to(b"hello", to);
+                let _ = sender.send_to(b"hello", to);
             }
             let mut quoted = [0; 16];
-            match take_quoted(ours.as_fd(), &mut quoted).expect("the queue can be read") {
+            match take_quoted(sender.as_fd(), &mut quoted).expect("the queue can be read") {
                 Some((Queued::Icmp(error), len)) => {
                     assert_eq!(&quoted[..len], b"hello");
                     break error;
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_entry_is_no_error() {
+    fn a_truncated_error_queue_entry_is_ignored() {
         for len in 0..24 {
             let mut data = vec![0; len];
             if let Some(origin) = data.get_mut(4) {

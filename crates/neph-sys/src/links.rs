@@ -55,9 +55,9 @@ pub struct Links {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// It was up, and went down or away.
-    Fallen(String),
+    Down(String),
     /// It is up, and was not, or not there.
-    Risen(String),
+    Up(String),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,12 +69,12 @@ struct Link {
 /// What the kernel reports about an interface.
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
-    There(u32, Link),
-    Gone(u32),
+    Present(u32, Link),
+    Removed(u32),
     /// All existing interfaces were reported.
-    All,
+    EndOfListing,
     /// The answer to what was asked may lack some.
-    Torn,
+    Truncated,
 }
 
 impl Links {
@@ -165,19 +165,19 @@ impl Links {
 
     /// What this changes.
     fn see(&mut self, notice: Reported) -> Vec<Change> {
-        if let (Some(incoming), Reported::There(number, _) | Reported::Gone(number)) =
+        if let (Some(incoming), Reported::Present(number, _) | Reported::Removed(number)) =
             (&mut self.incoming, &notice)
         {
             incoming.insert(*number);
         }
         let change = match notice {
-            Reported::There(number, link) => self.update_link(number, link),
-            Reported::Gone(number) => self.known.remove(&number).and_then(Link::fallen),
-            Reported::Torn => {
+            Reported::Present(number, link) => self.update_link(number, link),
+            Reported::Removed(number) => self.known.remove(&number).and_then(Link::down_change),
+            Reported::Truncated => {
                 self.has_missed = true;
                 None
             }
-            Reported::All => return self.unseen(),
+            Reported::EndOfListing => return self.remove_unlisted(),
         };
         change.into_iter().collect()
     }
@@ -187,22 +187,22 @@ impl Links {
         let before = self.known.insert(number, link);
         let was_up = before.is_some_and(|before| before.is_up);
         match (was_up, is_up) {
-            (true, false) => Some(Change::Fallen(name)),
-            (false, true) => Some(Change::Risen(name)),
+            (true, false) => Some(Change::Down(name)),
+            (false, true) => Some(Change::Up(name)),
             _ => None,
         }
     }
 
     /// What was up and is no longer there, unless more was missed since the request for all.
-    fn unseen(&mut self) -> Vec<Change> {
+    fn remove_unlisted(&mut self) -> Vec<Change> {
         let incoming = self.incoming.take().filter(|_| !self.has_missed);
         let Some(incoming) = incoming else {
             return Vec::new();
         };
-        let gone = self
+        let removed = self
             .known
             .extract_if(.., |number, _| !incoming.contains(number));
-        gone.filter_map(|(_, link)| link.fallen()).collect()
+        removed.filter_map(|(_, link)| link.down_change()).collect()
     }
 
     /// Takes a datagram, if there is one; notes where some did not fit the socket's memory.
@@ -231,8 +231,8 @@ impl Links {
 
 impl Link {
     /// It is no longer there.
-    fn fallen(self) -> Option<Change> {
-        self.is_up.then_some(Change::Fallen(self.name))
+    fn down_change(self) -> Option<Change> {
+        self.is_up.then_some(Change::Down(self.name))
     }
 }
 
@@ -259,10 +259,10 @@ fn links(mut datagram: &[u8]) -> Vec<Reported> {
             break;
         };
         if half(header, 6) & TORN == TORN {
-            links.push(Reported::Torn);
+            links.push(Reported::Truncated);
         }
         if half(header, 4) == DONE {
-            links.push(Reported::All);
+            links.push(Reported::EndOfListing);
         }
         links.extend(link(half(header, 4), message));
         datagram = datagram.get(length.next_multiple_of(4)..).unwrap_or(&[]);
@@ -278,13 +278,13 @@ fn link(kind: u16, message: &[u8]) -> Option<Reported> {
     }
     let number = word(message, 4);
     if kind == GONE {
-        return Some(Reported::Gone(number));
+        return Some(Reported::Removed(number));
     }
     let link = Link {
         name: name(&message[ABOUT..])?,
         is_up: word(message, 8) & UP != 0,
     };
-    Some(Reported::There(number, link))
+    Some(Reported::Present(number, link))
 }
 
 /// The name among an interface's attributes.

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_all_addresses_are_not_there() {
+    fn an_allocation_above_the_address_space_fails() {
         assert!(is_there(1 << 20));
         assert!(!is_there(usize::MAX >> 1));
     }

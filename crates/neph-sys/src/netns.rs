@@ -87,9 +87,9 @@ impl NetNs {
             .open(&path)
             .map_err(refused)?;
         // A thread of its own: unsharing would move the caller's sockets-to-be as well.
-        let made = thread::scope(|scope| scope.spawn(|| unshare_and_mount(&path)).join())
+        let created = thread::scope(|scope| scope.spawn(|| unshare_and_mount(&path)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if let Err(source) = made {
+        if let Err(source) = created {
             fs::remove_file(&path).map_err(refused)?;
             return Err(refused(source));
         }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_leaves_the_folder_is_refused() {
+    fn a_namespace_name_outside_its_folder_is_refused() {
         for name in ["", "../etc", ".hidden", "a/b"] {
             assert!(
                 matches!(NetNs::open(name), Err(NetNsError::Name { .. })),
@@ -296,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn made_entered_and_removed_twice() {
-        if !privileged("made_entered_and_removed_twice") {
+    fn a_namespace_is_created_entered_and_removed_twice() {
+        if !privileged("a_namespace_is_created_entered_and_removed_twice") {
             return;
         }
         let name = format!("nephtest-{}", std::process::id());

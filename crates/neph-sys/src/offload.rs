@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_that_is_not_there_is_named() {
+    fn a_missing_interface_is_reported_by_name() {
         let error = switch_off("no-such-if0").expect_err("it does not exist");
         assert!(error.to_string().contains("no-such-if0"), "{error}");
     }

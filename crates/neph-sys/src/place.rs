@@ -12,7 +12,7 @@ use std::process::Command;
 use std::thread;
 
 use crate::netns::{self, NetNs, NetNsError};
-use crate::process::Birth;
+use crate::process::ChildOptions;
 
 /// What kept something from running at a place.
 #[derive(Debug, thiserror::Error)]
@@ -108,14 +108,18 @@ impl Placement {
     ///
     /// # Errors
     /// A control group's name cannot be passed to the kernel.
-    pub fn arrange(&self, birth: Birth, command: &mut Command) -> Result<(), PlaceError> {
-        let mut birth = birth;
+    pub fn arrange(
+        &self,
+        child_options: ChildOptions,
+        command: &mut Command,
+    ) -> Result<(), PlaceError> {
+        let mut child_options = child_options;
         for group in &self.groups {
-            birth = birth
+            child_options = child_options
                 .in_group(&group.join("cgroup.procs"))
                 .map_err(|source| self.refused(group, source))?;
         }
-        birth.arrange(command);
+        child_options.arrange(command);
         Ok(())
     }
 
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_place_is_reported_by_its_name() {
+    fn an_unknown_namespace_or_group_is_reported_by_name() {
         let error = Placement::with_name("no-such-place")
             .run(|| ())
             .expect_err("none");
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_share_of_time_rations_a_place() {
+    fn only_a_cpu_quota_limits_a_placement() {
         let folder = std::env::temp_dir().join(format!("neph-place-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let placement = Placement::with_name("x").within(vec![folder.clone()]);

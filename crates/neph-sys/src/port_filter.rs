@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_ports_gets_through_and_no_other() {
+    fn the_port_filter_passes_only_its_range() {
         for (port, through) in [
             (39_999, false),
             (40_000, true),

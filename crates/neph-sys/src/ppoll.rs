@@ -135,7 +135,7 @@ mod tests {
     extern "C" fn received(_: libc::c_int) {}
 
     #[test]
-    fn a_signal_does_not_end_a_wait_that_goes_through() {
+    fn a_signal_does_not_end_an_uninterruptible_wait() {
         // SAFETY: a zeroed sigaction has no flags and an empty mask; the handler does nothing.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
@@ -144,10 +144,10 @@ mod tests {
         }
         let (reader, writer) = io::pipe().expect("a pipe");
         let waiting = std::thread::spawn(move || {
-            let begun = Stopwatch::start();
+            let stopwatch = Stopwatch::start();
             let mut awaited = [Awaited::readable(reader.as_fd())];
             wait_through(&mut awaited, Some(Duration::from_millis(300))).expect("wait");
-            (awaited[0].has_something(), begun.elapsed())
+            (awaited[0].has_something(), stopwatch.elapsed())
         });
         wait_until(Duration::from_mins(1), || {
             // SAFETY: the thread was not joined, so that its handle is good.
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_pipe_is_readable_and_a_dropped_one_gone() {
+    fn a_written_pipe_is_readable_and_a_closed_one_is_gone() {
         let (reader, mut writer) = io::pipe().expect("a pipe");
         let mut awaited = [Awaited::readable(reader.as_fd())];
         wait(&mut awaited, Some(Duration::from_nanos(1))).expect("wait");

@@ -26,14 +26,14 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// What is asked of a program before it begins.
 #[derive(Clone, Debug, Default)]
-pub struct Birth {
+pub struct ChildOptions {
     groups: Vec<CString>,
     dies_with_thread: bool,
     leads_session: bool,
     ignores_ctrl_c: bool,
 }
 
-impl Birth {
+impl ChildOptions {
     /// The program is killed (SIGKILL) when the thread that starts it ends, and does not begin
     /// at all if that is gone by then. Its own children get no signal.
     #[must_use]
@@ -70,7 +70,7 @@ impl Birth {
     /// Has `command` do all this between fork and exec.
     pub fn arrange(self, command: &mut Command) {
         let parent = std::process::id();
-        let at_birth = move || {
+        let before_exec = move || {
             if self.leads_session {
                 // SAFETY: setsid touches no memory; it fails only for a group's leader, which a
                 // freshly forked process is not.
@@ -87,7 +87,7 @@ impl Birth {
         };
         // SAFETY: the closure makes system calls only; it neither allocates nor locks: its paths
         // are C strings made before the fork, and its errors carry a number.
-        unsafe { command.pre_exec(at_birth) };
+        unsafe { command.pre_exec(before_exec) };
     }
 }
 
@@ -192,9 +192,9 @@ pub fn descriptor(pid: u32) -> io::Result<OwnedFd> {
 /// Not permitted.
 pub fn ask_through(descriptor: BorrowedFd<'_>, request: Request) -> io::Result<()> {
     let (fd, signal) = (descriptor.as_raw_fd(), request.signal());
-    let nothing = std::ptr::null::<libc::siginfo_t>();
+    let no_siginfo = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: pidfd_send_signal reads no memory where it is given no siginfo.
-    if unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, nothing, 0) } == 0 {
+    if unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_siginfo, 0) } == 0 {
         return Ok(());
     }
     let error = io::Error::last_os_error();
@@ -237,7 +237,9 @@ mod tests {
     fn a_program_ends_with_the_thread_that_started_it() {
         let mut child = std::thread::spawn(|| {
             let mut command = sleeper();
-            Birth::default().dies_with_thread().arrange(&mut command);
+            ChildOptions::default()
+                .dies_with_thread()
+                .arrange(&mut command);
             command.spawn().expect("sleep is everywhere")
         })
         .join()
@@ -251,16 +253,18 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ignores_ctrl_c_is_ended_otherwise() {
+    fn a_program_that_ignores_ctrl_c_ends_on_sigterm() {
         let mut command = command("sh");
         command.args(["-c", "kill -INT $$; kill -TERM $$"]);
-        Birth::default().ignores_ctrl_c().arrange(&mut command);
+        ChildOptions::default()
+            .ignores_ctrl_c()
+            .arrange(&mut command);
         let status = command.status().expect("sh is everywhere");
         assert_eq!(status.signal(), Some(libc::SIGTERM));
     }
 
     #[test]
-    fn the_end_of_a_process_is_seen_and_a_request_reaches_it() {
+    fn the_end_of_a_process_is_detected_and_signals_reach_it() {
         let mut command = sleeper();
         command.process_group(0);
         let mut child = command.spawn().expect("sleep is everywhere");
@@ -287,8 +291,8 @@ mod tests {
     #[test]
     fn a_program_does_not_start_without_its_control_group() {
         let mut command = sleeper();
-        let birth = Birth::default().in_group(Path::new("/no/such/group"));
-        birth.expect("no zero byte").arrange(&mut command);
+        let child_options = ChildOptions::default().in_group(Path::new("/no/such/group"));
+        child_options.expect("no zero byte").arrange(&mut command);
         let error = command.spawn().expect_err("nowhere to be");
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }

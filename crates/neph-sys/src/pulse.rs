@@ -47,7 +47,7 @@ mod tests {
     use crate::deadline::wait_until;
 
     #[test]
-    fn a_loop_that_stands_still_is_silent_until_it_turns() {
+    fn a_stalled_loop_is_reported_until_its_next_beat() {
         let pulse = Pulse::new("loop");
         let observed = pulse.clone();
         let long = Duration::from_millis(20);

@@ -115,8 +115,8 @@ mod tests {
         };
         assert_eq!(find(&answer(NEW_LINK)).as_deref(), Some("noqueue"));
         assert_eq!(find(&answer(2)), None);
-        let cut = answer(NEW_LINK);
-        assert_eq!(find(&cut[..cut.len() - 1]), None);
+        let truncated = answer(NEW_LINK);
+        assert_eq!(find(&truncated[..truncated.len() - 1]), None);
     }
 
     #[test]

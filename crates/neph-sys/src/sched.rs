@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_permitted_cpu_can_be_pinned_and_no_cpu_cannot() {
+    fn pinning_needs_at_least_one_permitted_cpu() {
         std::thread::spawn(|| {
             pin_to_cpus(&[0]).expect("every machine has a CPU 0");
             assert_eq!(current_cpu(), Some(0));
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn another_thread_is_sent_back_and_fetched() {
+    fn the_scheduling_of_another_thread_is_lowered_and_restored() {
         let (report, receiver) = std::sync::mpsc::channel();
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_chosen_ports_and_peers_are_steered_and_the_end_is_the_end() {
+    fn only_chosen_ports_and_peers_are_steered_until_the_steering_is_dropped() {
         // SAFETY: geteuid cannot fail and touches no memory.
         if unsafe { libc::geteuid() } != 0 {
             assert!(
@@ -143,7 +143,7 @@ mod tests {
                 .expect("set");
             stamp::enable_port(socket.as_fd(), family).expect("ports");
             let peer = UdpSocket::bind((here, 0)).expect("a port");
-            let stranger = UdpSocket::bind((here, 0)).expect("a port");
+            let other_peer = UdpSocket::bind((here, 0)).expect("a port");
             let requested = peer.local_addr().expect("bound").port();
             let (first, second, other) = (free(), free(), free());
             let mut steering = match Steering::new(socket.as_fd(), &[9, requested]) {
@@ -157,7 +157,7 @@ mod tests {
             assert_eq!(reaches(&socket, &peer, first), Some(first));
             assert_eq!(reaches(&socket, &peer, second), Some(second));
             assert_eq!(reaches(&socket, &peer, other), None);
-            assert_eq!(reaches(&socket, &stranger, first), None);
+            assert_eq!(reaches(&socket, &other_peer, first), None);
             steering.remove(first).expect("told");
             assert_eq!(reaches(&socket, &peer, first), None);
             drop(steering);

@@ -221,11 +221,11 @@ mod tests {
         );
         let before = stats(stream.as_fd()).expect("reported");
         assert!(before.cwnd > 0);
-        let (mut theirs, _) = listener.accept().expect("accept");
+        let (mut server, _) = listener.accept().expect("accept");
         std::io::Write::write_all(&mut &stream, &[7; 5000]).expect("write");
-        std::io::Read::read_exact(&mut theirs, &mut [0; 5000]).expect("read");
+        std::io::Read::read_exact(&mut server, &mut [0; 5000]).expect("read");
         // A delayed acknowledgement takes up to 40 ms; a write back carries it at once.
-        std::io::Write::write_all(&mut theirs, b"x").expect("write");
+        std::io::Write::write_all(&mut server, b"x").expect("write");
         std::io::Read::read_exact(&mut &stream, &mut [0]).expect("read");
         let after = stats(stream.as_fd()).expect("reported");
         // Linux 4.1 gives 136 bytes at least; each kernel gives as many as it knows.
@@ -251,7 +251,7 @@ mod tests {
 
     /// The kernel keeps eight times the value, and divides it by eight (`tcp_get_timestamping_opt_stats`).
     #[test]
-    fn the_smoothed_round_trip_is_in_microseconds_as_it_comes() {
+    fn the_smoothed_rtt_is_read_in_microseconds() {
         let mut data = Vec::new();
         for (kind, value) in [(NLA_MIN_RTT, 20_135_u32), (NLA_SRTT, 20_190)] {
             data.extend(8_u16.to_ne_bytes());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_attribute_ends_the_reading() {
+    fn a_truncated_attribute_ends_the_parsing() {
         let mut data = Vec::new();
         data.extend(8_u16.to_ne_bytes());
         data.extend(NLA_SND_CWND.to_ne_bytes());

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_formula_is_a_text_to_a_spreadsheet() {
+    fn spreadsheet_formulas_are_escaped_as_text() {
         for (given, field) in [
             ("=1+2", "'=1+2"),
             ("+49", "'+49"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_stand_where_they_are_needed() {
+    fn fields_are_quoted_only_if_needed() {
         assert_eq!(csv_field("a, \"b\"\nc"), "\"a, \"\"b\"\"\nc\"");
         assert_eq!(csv_field("a b"), "a b");
         assert_eq!(csv_field("\x1b[2J"), "\\u001b[2J");

@@ -127,19 +127,19 @@ mod tests {
         assert!(take().is_none());
         drop(handed_over);
         assert!(take().is_some());
-        let gone = folder.path().join("gone");
-        let error = FolderLock::take(&gone)
+        let missing_folder = folder.path().join("gone");
+        let error = FolderLock::take(&missing_folder)
             .expect_err("no such folder")
             .to_string();
         assert!(
             error.starts_with("cannot open ") && error.contains("gone/lock"),
             "{error}"
         );
-        remove_folder(&gone).expect("there is none");
+        remove_folder(&missing_folder).expect("there is none");
     }
 
     #[test]
-    fn a_file_is_replaced_whole_and_readable_by_its_owner_only() {
+    fn a_file_is_replaced_atomically_and_readable_by_its_owner_only() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("key");
         for content in ["first and longer", "second"] {

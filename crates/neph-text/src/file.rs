@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn why(path: &Path) -> String {
+    fn rejection_reason(path: &Path) -> String {
         let error = read_text(FileKind::Secret, path).expect_err("refused");
         format!("{error}; {}", error.remedy().unwrap_or_default())
     }
@@ -195,14 +195,17 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "this crate may not use neph-sys")]
     fn devices_folders_and_pipes_are_refused_at_once() {
         let device = "it is a device, not a file; name a regular file, or write it to one first";
-        assert_eq!(why(Path::new("/dev/zero")), device);
-        assert_eq!(why(Path::new("/")), "it is a folder; name a file in it");
+        assert_eq!(rejection_reason(Path::new("/dev/zero")), device);
+        assert_eq!(
+            rejection_reason(Path::new("/")),
+            "it is a folder; name a file in it"
+        );
         let folder = std::env::temp_dir().join(format!("neph-text-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let pipe = folder.join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status();
         assert!(made.expect("mkfifo runs").success());
-        assert!(why(&pipe).starts_with("it is a pipe, not a file"));
+        assert!(rejection_reason(&pipe).starts_with("it is a pipe, not a file"));
         fs::remove_dir_all(&folder).expect("removed");
     }
 
@@ -211,7 +214,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("neph-large-{}", std::process::id()));
         let file = File::create(&path).expect("a file");
         file.set_len(1 << 40).expect("it is sparse");
-        assert!(why(&path).starts_with("it has 1099511627776 bytes, and at most 65536 are read"));
+        assert!(
+            rejection_reason(&path)
+                .starts_with("it has 1099511627776 bytes, and at most 65536 are read")
+        );
         file.set_len(1 << 16).expect("it is smaller");
         assert_eq!(
             read_bytes(FileKind::Secret, &path).expect("it fits").len(),

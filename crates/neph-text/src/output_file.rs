@@ -47,32 +47,32 @@ impl From<NotWritten> for io::Error {
 
 /// What exists at a path.
 enum ExistingFile {
-    Nothing,
+    Missing,
     Empty(fs::Metadata),
     /// A file that is to be replaced.
-    Old,
+    Regular,
     /// A device, a pipe, or a file that the shell has opened: written to, never replaced.
-    Through(fs::Metadata),
+    Special(fs::Metadata),
 }
 
 fn find(path: &Path, existing: Existing) -> io::Result<ExistingFile> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ExistingFile::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(ExistingFile::Missing),
         Err(error) => return Err(error),
     };
     if metadata.is_symlink() {
         return match fs::metadata(path) {
             Ok(to) if to.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            Ok(to) if is_output_handed_over(path) => Ok(ExistingFile::Through(to)),
+            Ok(to) if is_output_handed_over(path) => Ok(ExistingFile::Special(to)),
             _ => Err(NotWritten::Link.into()),
         };
     }
     match existing {
         _ if metadata.is_dir() => Err(ErrorKind::IsADirectory.into()),
-        _ if !metadata.is_file() => Ok(ExistingFile::Through(metadata)),
+        _ if !metadata.is_file() => Ok(ExistingFile::Special(metadata)),
         _ if metadata.len() == 0 => Ok(ExistingFile::Empty(metadata)),
-        Existing::Replace => Ok(ExistingFile::Old),
+        Existing::Replace => Ok(ExistingFile::Regular),
         Existing::Keep => Err(NotWritten::Exists.into()),
     }
 }
@@ -83,13 +83,13 @@ fn find(path: &Path, existing: Existing) -> io::Result<ExistingFile> {
 /// [`NotWritten`], or a system error.
 pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
     match find(path, existing)? {
-        ExistingFile::Nothing => {
+        ExistingFile::Missing => {
             File::create_new(path)?;
             fs::remove_file(path)
         }
         ExistingFile::Empty(_) => OpenOptions::new().write(true).open(path).map(drop),
         // Opening a pipe here would show its reader an end of file.
-        ExistingFile::Old | ExistingFile::Through(_) => Ok(()),
+        ExistingFile::Regular | ExistingFile::Special(_) => Ok(()),
     }
 }
 
@@ -99,7 +99,7 @@ pub fn check_output(path: &Path, existing: Existing) -> io::Result<()> {
 /// [`NotWritten`], or a system error.
 pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
     match find(path, existing)? {
-        ExistingFile::Nothing => File::create_new(path),
+        ExistingFile::Missing => File::create_new(path),
         ExistingFile::Empty(metadata) => {
             let file = OpenOptions::new().write(true).open(path)?;
             let opened = file.metadata()?;
@@ -109,7 +109,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             }
             Ok(file)
         }
-        ExistingFile::Old => {
+        ExistingFile::Regular => {
             // The old file is removed only when the new one exists.
             let (file, temporary) = create_temporary(path)?;
             let renamed = fs::rename(&temporary, path);
@@ -118,7 +118,7 @@ pub fn create_output(path: &Path, existing: Existing) -> io::Result<File> {
             })?;
             Ok(file)
         }
-        ExistingFile::Through(to) => open_through(path, &to),
+        ExistingFile::Special(to) => open_through(path, &to),
     }
 }
 
@@ -156,7 +156,7 @@ impl WholeFile {
     /// # Errors
     /// [`NotWritten`], `path` is a folder, or a system error.
     pub fn at(path: &Path, existing: Existing) -> io::Result<Self> {
-        if let ExistingFile::Through(to) = find(path, existing)? {
+        if let ExistingFile::Special(to) = find(path, existing)? {
             return Ok(Self {
                 file: open_through(path, &to)?,
                 temporary: path.to_owned(),
@@ -257,14 +257,17 @@ mod tests {
 
     /// The reason of each writing function; it must be the same for all.
     fn refusal(path: &Path, existing: Existing) -> Option<NotWritten> {
-        let whys = [
+        let reasons = [
             check_output(path, existing).expect_err("kept"),
             create_output(path, existing).expect_err("kept"),
             write_whole(path, b"mine", existing).expect_err("kept"),
         ];
-        let whys = whys.map(|reason| NotWritten::of(&reason));
-        assert!(whys.iter().all(|reason| *reason == whys[0]), "{whys:?}");
-        whys[0]
+        let reasons = reasons.map(|reason| NotWritten::of(&reason));
+        assert!(
+            reasons.iter().all(|reason| *reason == reasons[0]),
+            "{reasons:?}"
+        );
+        reasons[0]
     }
 
     #[test]
@@ -298,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_never_followed_also_where_files_are_replaced() {
+    fn symbolic_links_are_never_followed() {
         let folder = tempfile::tempdir().expect("a folder");
         let (link, to) = (folder.path().join("link"), folder.path().join("to"));
         symlink("to", &link).expect("a link");

@@ -79,8 +79,8 @@ pub fn parse_percent(text: &str) -> Result<f64, Fault> {
 }
 
 fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u64, Fault> {
-    let wrong = |why: &str| {
-        let message = format!("\"{text}\" is not {noun}: {why}");
+    let wrong = |reason: &str| {
+        let message = format!("\"{text}\" is not {noun}: {reason}");
         Fault::new(message, format!("write for example {example}"))
     };
     let trimmed = text.trim();
@@ -96,8 +96,8 @@ fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u6
     }
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-        let why = format!("'{unit}' is none of {}", names.join(", "));
-        return Err(wrong(&why));
+        let reason = format!("'{unit}' is none of {}", names.join(", "));
+        return Err(wrong(&reason));
     };
     scale(&number.replace('_', ""), *factor).map_err(wrong)
 }
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_read_exactly() {
+    fn quantities_are_parsed_exactly() {
         assert_eq!(parse_duration("25ms"), Ok(25_000_000));
         assert_eq!(parse_duration(" 1 s "), Ok(1_000_000_000));
         assert_eq!(parse_duration("2min"), Ok(120_000_000_000));
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in ".{0,40}") {
+        fn arbitrary_text_never_panics(text in ".{0,40}") {
             let _ = (parse_duration(&text), parse_size(&text), parse_rate(&text), parse_percent(&text));
         }
     }

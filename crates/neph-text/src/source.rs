@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_outside_the_text_or_inside_a_character_is_cut_down() {
+    fn a_span_outside_the_text_or_inside_a_character_is_clamped() {
         let source = Source::new("x", "ü\nb");
         assert_eq!(source.position(1..1).span, 0..0);
         assert_eq!(source.position(90..99).to_string(), "2:2");

@@ -72,7 +72,7 @@ mod tests {
     use crate::Source;
 
     #[test]
-    fn keys_and_values_know_their_bytes() {
+    fn keys_and_values_have_their_byte_spans() {
         let source = Source::new("x", "b = 0x1F\na = [true, 1.5]\n");
         let problems = Problems::new(&source);
         let table = parse_toml(&problems);
@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[a-c\\[\\]{}=,.\"'\\n 0-9_#-]{0,80}") {
+        fn arbitrary_text_never_panics(text in "[a-c\\[\\]{}=,.\"'\\n 0-9_#-]{0,80}") {
             let source = Source::new("x", text);
             parse_toml(&Problems::new(&source));
         }

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checksum_is_rfc_1071s_example() {
+    fn the_checksum_matches_the_example_of_rfc_1071() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(internet_checksum(&[&bytes]), !0xddf2);
         assert_eq!(internet_checksum(&[&bytes[..4], &bytes[4..]]), !0xddf2);

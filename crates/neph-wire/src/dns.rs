@@ -30,16 +30,16 @@ const RD: u16 = 0x0100;
 pub enum DnsError {
     /// The message ends within its question.
     #[error("the DNS message is cut off")]
-    Short,
+    TooShort,
     /// A query, or a response to another kind of query.
     #[error("the DNS message is no response to a standard query")]
     NotResponse,
     /// The response has not exactly one question.
     #[error("the DNS response has {0} questions")]
-    Questions(u16),
+    WrongQuestionCount(u16),
     /// A label or name that is too long, or a compression pointer, which a question cannot have.
     #[error("the DNS name is malformed")]
-    Name,
+    InvalidName,
 }
 
 /// A question in its encoded form.
@@ -60,16 +60,16 @@ impl Question {
         let mut encoded = Vec::with_capacity(name.len() + 2);
         let relative = name.strip_suffix('.').unwrap_or(name);
         for label in relative.split('.').filter(|_| !relative.is_empty()) {
-            let len = u8::try_from(label.len()).map_err(|_| DnsError::Name)?;
+            let len = u8::try_from(label.len()).map_err(|_| DnsError::InvalidName)?;
             if len == 0 || label.len() > MAX_LABEL_LEN {
-                return Err(DnsError::Name);
+                return Err(DnsError::InvalidName);
             }
             encoded.push(len);
             encoded.extend_from_slice(label.as_bytes());
         }
         encoded.push(0);
         if name.is_empty() || encoded.len() > MAX_NAME_LEN {
-            return Err(DnsError::Name);
+            return Err(DnsError::InvalidName);
         }
         Ok(Self {
             name: encoded,
@@ -123,17 +123,17 @@ impl Response<'_> {
 /// It is no response to a standard query with one question.
 pub fn parse_response(message: &[u8]) -> Result<Response<'_>, DnsError> {
     let mut reader = Reader::new(message);
-    let mut number = || reader.u16().ok_or(DnsError::Short);
+    let mut number = || reader.u16().ok_or(DnsError::TooShort);
     let (id, flags, questions) = (number()?, number()?, number()?);
-    reader.skip(6).ok_or(DnsError::Short)?;
+    reader.skip(6).ok_or(DnsError::TooShort)?;
     if flags & QR == 0 || flags & OPCODE != 0 {
         return Err(DnsError::NotResponse);
     }
     if questions != 1 {
-        return Err(DnsError::Questions(questions));
+        return Err(DnsError::WrongQuestionCount(questions));
     }
     let name = take_name(&mut reader)?;
-    let mut number = || reader.u16().ok_or(DnsError::Short);
+    let mut number = || reader.u16().ok_or(DnsError::TooShort);
     Ok(Response {
         id,
         rcode: rcode(flags),
@@ -154,14 +154,14 @@ const fn rcode(flags: u16) -> u8 {
 fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
     let rest = reader.rest();
     loop {
-        let len = usize::from(reader.u8().ok_or(DnsError::Short)?);
+        let len = usize::from(reader.u8().ok_or(DnsError::TooShort)?);
         if len > MAX_LABEL_LEN {
-            return Err(DnsError::Name);
+            return Err(DnsError::InvalidName);
         }
-        reader.skip(len).ok_or(DnsError::Short)?;
+        reader.skip(len).ok_or(DnsError::TooShort)?;
         let taken = rest.len() - reader.rest().len();
         if taken > MAX_NAME_LEN {
-            return Err(DnsError::Name);
+            return Err(DnsError::InvalidName);
         }
         if len == 0 {
             return Ok(&rest[..taken]);
@@ -214,8 +214,12 @@ mod tests {
         );
         assert_eq!(query.len(), question("F.ISI.ARPA.").query_len());
         assert_eq!(question(".").name, [0]);
-        for wrong in ["", "a..b", ".a", "..", &"a".repeat(64), &"a.".repeat(128)] {
-            assert_eq!(Question::new(wrong, 1), Err(DnsError::Name), "{wrong}");
+        for invalid in ["", "a..b", ".a", "..", &"a".repeat(64), &"a.".repeat(128)] {
+            assert_eq!(
+                Question::new(invalid, 1),
+                Err(DnsError::InvalidName),
+                "{invalid}"
+            );
         }
     }
 
@@ -240,7 +244,11 @@ mod tests {
         let full = answered(&requested, 7, TC);
         assert!(parse_response(&full).is_ok_and(|response| response.is_truncated));
         for cut in 0..full.len() {
-            assert_eq!(parse_response(&full[..cut]), Err(DnsError::Short), "{cut}");
+            assert_eq!(
+                parse_response(&full[..cut]),
+                Err(DnsError::TooShort),
+                "{cut}"
+            );
         }
         let mut query = Vec::new();
         requested.encode_query(7, &mut query);
@@ -249,10 +257,17 @@ mod tests {
         assert_eq!(parse_response(&update), Err(DnsError::NotResponse));
         let mut many = full.clone();
         many[4..6].copy_from_slice(&[0xff, 0xff]);
-        assert_eq!(parse_response(&many), Err(DnsError::Questions(0xffff)));
+        assert_eq!(
+            parse_response(&many),
+            Err(DnsError::WrongQuestionCount(0xffff))
+        );
         let mut pointer = full;
         pointer[HEADER_LEN..HEADER_LEN + 2].copy_from_slice(&[0xc0, 12]);
-        assert_eq!(parse_response(&pointer), Err(DnsError::Name), "a loop");
+        assert_eq!(
+            parse_response(&pointer),
+            Err(DnsError::InvalidName),
+            "a loop"
+        );
     }
 
     proptest! {
@@ -276,7 +291,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn arbitrary_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(response) = parse_response(&bytes) {
                 prop_assert!(response.rcode < 16 && response.name.len() <= MAX_NAME_LEN);
             }

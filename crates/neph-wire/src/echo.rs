@@ -47,13 +47,13 @@ pub struct Reply {
 pub enum EchoError {
     /// Fewer bytes than the smallest message.
     #[error("decode echo message: {0} bytes is too short")]
-    Short(usize),
+    TooShort(usize),
     /// The first four bytes are not those of an echo message.
     #[error("decode echo message: magic {0:02x?} is not ours")]
-    Magic([u8; 4]),
+    WrongMagic([u8; 4]),
     /// The marks of the reply are not valid.
     #[error("decode echo message: {0}")]
-    Marks(#[from] MarksError),
+    InvalidTimestamps(#[from] MarksError),
 }
 
 impl Request {
@@ -110,7 +110,7 @@ impl Reply {
         let (seq, mut reader) = read_head(REPLY_MAGIC, bytes)?;
         let marks = reader
             .slice(marks::LEN)
-            .ok_or(EchoError::Short(bytes.len()))?;
+            .ok_or(EchoError::TooShort(bytes.len()))?;
         Ok(Self {
             seq,
             marks: PeerMarks::decode(marks)?,
@@ -133,11 +133,11 @@ fn head(magic: [u8; 4], seq: u64) -> [u8; REQUEST_MIN] {
 }
 
 fn read_head(magic: [u8; 4], bytes: &[u8]) -> Result<(u64, Reader<'_>), EchoError> {
-    let short = EchoError::Short(bytes.len());
+    let short = EchoError::TooShort(bytes.len());
     let mut reader = Reader::new(bytes);
     let first_bytes: [u8; 4] = reader.array().ok_or(short)?;
     if first_bytes != magic {
-        return Err(EchoError::Magic(first_bytes));
+        return Err(EchoError::WrongMagic(first_bytes));
     }
     let seq = reader.u64().ok_or(short)?;
     Ok((seq, reader))
@@ -145,7 +145,9 @@ fn read_head(magic: [u8; 4], bytes: &[u8]) -> Result<(u64, Reader<'_>), EchoErro
 
 fn overwrite(head: &[u8], message: &mut [u8]) -> Result<(), EchoError> {
     let len = message.len();
-    let prefix = message.get_mut(..head.len()).ok_or(EchoError::Short(len))?;
+    let prefix = message
+        .get_mut(..head.len())
+        .ok_or(EchoError::TooShort(len))?;
     prefix.copy_from_slice(head);
     Ok(())
 }
@@ -197,7 +199,7 @@ mod tests {
             prop_assert_eq!(out.len(), size.max(REPLY_MIN));
             prop_assert_eq!(Reply::decode(&out), Ok(reply));
             for keep in 0..REPLY_MIN {
-                prop_assert_eq!(Reply::decode(&out[..keep]), Err(EchoError::Short(keep)));
+                prop_assert_eq!(Reply::decode(&out[..keep]), Err(EchoError::TooShort(keep)));
             }
         }
 
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_has_no_repeats_that_a_compressor_could_use() {
+    fn padding_is_incompressible() {
         let mut out = Vec::new();
         Request { seq: 0 }.encode_into(100_000, &mut out);
         let mut words: Vec<&[u8]> = out[REQUEST_MIN..].windows(8).collect();
@@ -230,9 +232,12 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_no_reply() {
+    fn a_request_is_not_parsed_as_a_reply() {
         let mut out = Vec::new();
         Request { seq: 1 }.encode_into(REPLY_MIN, &mut out);
-        assert_eq!(Reply::decode(&out), Err(EchoError::Magic(REQUEST_MAGIC)));
+        assert_eq!(
+            Reply::decode(&out),
+            Err(EchoError::WrongMagic(REQUEST_MAGIC))
+        );
     }
 }

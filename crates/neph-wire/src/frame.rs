@@ -99,22 +99,22 @@ pub struct HelloReply {
 pub enum FrameError {
     /// Fewer than [`HELLO_LEN`] bytes.
     #[error("decode hello: {0} bytes is too short")]
-    Short(usize),
+    TooShort(usize),
     /// The first four bytes are not the magic.
     #[error("decode hello: magic {0:02x?} is not ours")]
-    Magic([u8; 4]),
+    WrongMagic([u8; 4]),
     /// A version that is not supported.
     #[error("decode hello: version {0} is not supported")]
-    Version(u8),
+    UnsupportedVersion(u8),
     /// A mode that does not exist.
     #[error("decode hello: mode {0} does not exist")]
-    Mode(u8),
+    UnknownMode(u8),
     /// A status that does not exist.
     #[error("decode hello reply: status {0} does not exist")]
-    Status(u8),
+    UnknownStatus(u8),
     /// The reserved field is not zero.
     #[error("decode hello: reserved field is {0:#06x}, not zero")]
-    Reserved(u16),
+    ReservedNotZero(u16),
     /// A frame announces more than the limit; nothing was read or allocated for it.
     #[error("read frame: announced length {length} exceeds the cap of {max}")]
     TooLong {
@@ -129,8 +129,8 @@ impl FrameError {
     /// The refusal to send to the client.
     pub fn refusal(self) -> Refusal {
         match self {
-            Self::Version(_) => Refusal::Version,
-            Self::Mode(_) => Refusal::Mode,
+            Self::UnsupportedVersion(_) => Refusal::Version,
+            Self::UnknownMode(_) => Refusal::Mode,
             _ => Refusal::Malformed,
         }
     }
@@ -142,7 +142,7 @@ impl Mode {
             0 => Ok(Self::Echo),
             1 => Ok(Self::Upload),
             2 => Ok(Self::Download),
-            _ => Err(FrameError::Mode(code)),
+            _ => Err(FrameError::UnknownMode(code)),
         }
     }
 }
@@ -176,7 +176,9 @@ impl Status {
         let refusal = Refusal::ALL
             .into_iter()
             .find(|refusal| *refusal as u8 == code);
-        refusal.map(Self::Refused).ok_or(FrameError::Status(code))
+        refusal
+            .map(Self::Refused)
+            .ok_or(FrameError::UnknownStatus(code))
     }
 }
 
@@ -230,20 +232,20 @@ fn encode(magic: [u8; 4], code: u8, fields: [u32; 2], out: &mut Vec<u8>) {
 }
 
 fn decode(magic: [u8; 4], bytes: &[u8]) -> Result<(u8, [u32; 2]), FrameError> {
-    let short = FrameError::Short(bytes.len());
+    let short = FrameError::TooShort(bytes.len());
     let mut reader = Reader::new(bytes);
     let first_bytes: [u8; 4] = reader.array().ok_or(short)?;
     if first_bytes != magic {
-        return Err(FrameError::Magic(first_bytes));
+        return Err(FrameError::WrongMagic(first_bytes));
     }
     let version = reader.u8().ok_or(short)?;
     if version != VERSION {
-        return Err(FrameError::Version(version));
+        return Err(FrameError::UnsupportedVersion(version));
     }
     let code = reader.u8().ok_or(short)?;
     let reserved = reader.u16().ok_or(short)?;
     if reserved != 0 {
-        return Err(FrameError::Reserved(reserved));
+        return Err(FrameError::ReservedNotZero(reserved));
     }
     let first = reader.u32().ok_or(short)?;
     let second = reader.u32().ok_or(short)?;
@@ -298,7 +300,7 @@ mod tests {
             hello.encode(&mut out);
             prop_assert_eq!(out.len(), HELLO_LEN);
             prop_assert_eq!(Hello::decode(&out), Ok(hello));
-            prop_assert_eq!(Hello::decode(&out[..prefix_len]), Err(FrameError::Short(prefix_len)));
+            prop_assert_eq!(Hello::decode(&out[..prefix_len]), Err(FrameError::TooShort(prefix_len)));
         }
 
         #[test]
@@ -310,7 +312,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_are_read_whole_or_not_at_all(
+        fn only_complete_frames_are_parsed(
             payload in vec(any::<u8>(), 0..300),
             rest in vec(any::<u8>(), 0..5),
             prefix_len in 0usize..300,
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn each_invalid_field_has_its_refusal() {
+    fn each_invalid_field_has_its_refusal_code() {
         let mut out = Vec::new();
         Hello {
             mode: Mode::Echo,

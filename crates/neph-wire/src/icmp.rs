@@ -123,14 +123,14 @@ pub enum QuotedInner {
 pub enum IcmpError {
     /// Fewer than [`HEADER_LEN`] bytes.
     #[error("read ICMP message: {0} bytes is too short")]
-    Short(usize),
+    TooShort(usize),
     /// The checksum is wrong (ICMP only; an `ICMPv6` checksum covers addresses that are not
     /// available).
     #[error("read ICMP message: checksum is wrong")]
-    Checksum,
+    WrongChecksum,
     /// The quoted bytes are no packet.
     #[error("read quoted packet: {0}")]
-    Quoted(#[from] IpError),
+    InvalidQuote(#[from] IpError),
 }
 
 impl Family {
@@ -183,12 +183,12 @@ impl Echo<'_> {
 /// # Errors
 /// When it is too short, or an ICMP checksum is wrong.
 pub fn parse(family: Family, message: &[u8]) -> Result<IcmpMessage<'_>, IcmpError> {
-    let short = IcmpError::Short(message.len());
+    let short = IcmpError::TooShort(message.len());
     let mut reader = Reader::new(message);
     let (kind, code, _sum) = read_start(&mut reader).ok_or(short)?;
     let word: [u8; 4] = reader.array().ok_or(short)?;
     if family == Family::V4 && internet_checksum(&[message]) != 0 {
-        return Err(IcmpError::Checksum);
+        return Err(IcmpError::WrongChecksum);
     }
     let rest = reader.rest();
     let [a, b, c, d] = word;
@@ -291,7 +291,7 @@ mod tests {
             let mut out = Vec::new();
             EchoRequest { ident: 7, seq, payload: MIN_PAYLOAD_LEN, token: 0 }.encode(Family::V4, &mut out);
             out[at] ^= 1 << bit;
-            prop_assert_eq!(parse(Family::V4, &out), Err(IcmpError::Checksum));
+            prop_assert_eq!(parse(Family::V4, &out), Err(IcmpError::WrongChecksum));
         }
 
         #[test]
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_names_the_packet_it_dropped() {
+    fn an_icmp_error_quotes_the_dropped_packet() {
         let mut packet = vec![
             0x45, 0, 0, 40, 0, 0, 0x40, 0, 1, 1, 0, 0, 10, 0, 0, 1, 10, 0, 9, 9,
         ];

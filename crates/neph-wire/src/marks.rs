@@ -63,16 +63,16 @@ pub struct PreviousTx {
 pub enum MarksError {
     /// Not exactly [`LEN`] bytes, or [`HEX_LEN`] digits.
     #[error("decode marks: {0} bytes is not their length")]
-    Length(usize),
+    WrongLength(usize),
     /// An unknown version; 0 is in the placeholder of a request.
     #[error("decode marks: version {0} is not known")]
-    Version(u8),
+    UnsupportedVersion(u8),
     /// A reserved bit is set, or an absent mark is not zero.
     #[error("decode marks: a reserved or absent field is not zero")]
-    Reserved,
+    ReservedBitsSet,
     /// The text form has a character that is no hexadecimal digit.
     #[error("decode marks: not hexadecimal")]
-    Hex,
+    InvalidHex,
 }
 
 impl PeerMarks {
@@ -101,14 +101,14 @@ impl PeerMarks {
     /// # Errors
     /// When the length, the version or a field that must be zero is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Self, MarksError> {
-        let wrong_length = || MarksError::Length(bytes.len());
+        let wrong_length = || MarksError::WrongLength(bytes.len());
         let bytes: &[u8; LEN] = bytes.try_into().map_err(|_| wrong_length())?;
         if bytes[0] != VERSION {
-            return Err(MarksError::Version(bytes[0]));
+            return Err(MarksError::UnsupportedVersion(bytes[0]));
         }
         let present = bytes[1];
         if present & !KNOWN != 0 || bytes[2..8] != [0; 6] {
-            return Err(MarksError::Reserved);
+            return Err(MarksError::ReservedBitsSet);
         }
         let mut reader = Reader::new(&bytes[8..]);
         let mut next = || reader.i64().ok_or_else(wrong_length);
@@ -126,7 +126,7 @@ impl PeerMarks {
         if marks.to_bytes() == *bytes {
             Ok(marks)
         } else {
-            Err(MarksError::Reserved)
+            Err(MarksError::ReservedBitsSet)
         }
     }
 
@@ -145,7 +145,7 @@ impl PeerMarks {
     /// As [`PeerMarks::decode`], and for a character that is no digit.
     pub fn decode_hex(text: &[u8]) -> Result<Self, MarksError> {
         if text.len() != HEX_LEN {
-            return Err(MarksError::Length(text.len()));
+            return Err(MarksError::WrongLength(text.len()));
         }
         let mut bytes = [0; LEN];
         for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
@@ -168,7 +168,7 @@ fn digit(byte: u8) -> Result<u8, MarksError> {
         b'0'..=b'9' => Ok(byte - b'0'),
         b'a'..=b'f' => Ok(byte - b'a' + 10),
         b'A'..=b'F' => Ok(byte - b'A' + 10),
-        _ => Err(MarksError::Hex),
+        _ => Err(MarksError::InvalidHex),
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) mod tests {
         #[test]
         fn truncated_marks_are_refused(marks in any_marks(), keep in 0..LEN) {
             let bytes = marks.to_bytes();
-            prop_assert_eq!(PeerMarks::decode(&bytes[..keep]), Err(MarksError::Length(keep)));
+            prop_assert_eq!(PeerMarks::decode(&bytes[..keep]), Err(MarksError::WrongLength(keep)));
         }
 
         #[test]
@@ -226,11 +226,14 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn zeroes_are_a_placeholder_and_no_marks() {
-        assert_eq!(PeerMarks::decode(&[0; LEN]), Err(MarksError::Version(0)));
+    fn zeroes_are_a_placeholder_and_no_timestamps() {
+        assert_eq!(
+            PeerMarks::decode(&[0; LEN]),
+            Err(MarksError::UnsupportedVersion(0))
+        );
         assert_eq!(
             PeerMarks::decode_hex(&[b'g'; HEX_LEN]),
-            Err(MarksError::Hex)
+            Err(MarksError::InvalidHex)
         );
     }
 }

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_accepts_refuses_or_pings_and_nothing_else() {
+    fn only_connack_and_pingresp_are_accepted() {
         let read = next_packet;
         assert_eq!(read(b"\x20\x02\0\0"), Ok(Some((4, Packet::ConnAck(0)))));
         assert_eq!(read(b"\x20\x02\0\x05x"), Ok(Some((4, Packet::ConnAck(5)))));
@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_are_read_however_they_are_cut(codes in proptest::collection::vec(any::<u8>(), 1..9)) {
+        fn packets_are_parsed_however_the_bytes_are_split(codes in proptest::collection::vec(any::<u8>(), 1..9)) {
             let mut stream = Vec::new();
             let mut expected = Vec::new();
             for code in codes {
@@ -222,7 +222,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..9)) {
+        fn arbitrary_bytes_are_parsed_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..9)) {
             if let Ok(Some((taken, _))) = next_packet(&bytes) {
                 prop_assert!(taken <= bytes.len());
             }

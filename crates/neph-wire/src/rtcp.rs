@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_has_the_bytes_of_the_rfc() {
+    fn an_rtcp_report_is_encoded_as_rfc_3550_shows() {
         let report = ReceiverReport {
             receiver: 0x0102_0304,
             source: 0xa0b0_c0d0,
@@ -104,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_report_is_read_as_it_was_written(
+        fn rtcp_reports_roundtrip(
             receiver: u32, source: u32, fraction_lost: u8, lost in -8_388_607i32..8_388_608,
             highest: u32, jitter: u32, bytes in vec(any::<u8>(), 0..80),
         ) {

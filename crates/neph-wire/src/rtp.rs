@@ -15,13 +15,13 @@ const ONE_BYTE: u16 = 0xbede;
 pub enum RtpError {
     /// The packet ends within its header, contributing sources or extension.
     #[error("read rtp packet: it ends after {0} bytes, within its header")]
-    Short(usize),
+    TooShort(usize),
     /// A version other than 2.
     #[error("read rtp packet: version {0} is not 2")]
-    Version(u8),
+    UnsupportedVersion(u8),
     /// The padding is 0 or longer than the rest of the packet.
     #[error("read rtp packet: the padding length {0} does not fit")]
-    Padding(u8),
+    InvalidPadding(u8),
 }
 
 /// The fields of the fixed header that a sender sets.
@@ -67,11 +67,11 @@ impl<'a> Packet<'a> {
     /// # Errors
     /// It is too short, of another version, or its padding does not fit.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, RtpError> {
-        let short = RtpError::Short(bytes.len());
+        let short = RtpError::TooShort(bytes.len());
         let (fixed, rest) = bytes.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
         let [first, second, s0, s1, t0, t1, t2, t3, c0, c1, c2, c3] = *fixed;
         if first >> 6 != 2 {
-            return Err(RtpError::Version(first >> 6));
+            return Err(RtpError::UnsupportedVersion(first >> 6));
         }
         let count = usize::from(first & 0x0f) * 4;
         let (sources, rest) = rest.split_at_checked(count).ok_or(short)?;
@@ -87,7 +87,7 @@ impl<'a> Packet<'a> {
             let padding = rest.last().copied().unwrap_or(0);
             let end = rest.len().checked_sub(usize::from(padding));
             let end = end.filter(|_| padding > 0);
-            &rest[..end.ok_or(RtpError::Padding(padding))?]
+            &rest[..end.ok_or(RtpError::InvalidPadding(padding))?]
         };
         Ok(Self {
             header: Header {
@@ -288,17 +288,20 @@ mod tests {
             Ok(&[7, 7][..])
         );
         bytes[15] = 5;
-        assert_eq!(Packet::decode(&bytes), Err(RtpError::Padding(5)));
-        assert_eq!(Packet::decode(&bytes[..12]), Err(RtpError::Padding(0)));
+        assert_eq!(Packet::decode(&bytes), Err(RtpError::InvalidPadding(5)));
+        assert_eq!(
+            Packet::decode(&bytes[..12]),
+            Err(RtpError::InvalidPadding(0))
+        );
         bytes[0] = 0x40;
-        assert_eq!(Packet::decode(&bytes), Err(RtpError::Version(1)));
+        assert_eq!(Packet::decode(&bytes), Err(RtpError::UnsupportedVersion(1)));
         bytes[0] = 0x82;
-        assert_eq!(Packet::decode(&bytes), Err(RtpError::Short(16)));
-        assert_eq!(Packet::decode(&bytes[..11]), Err(RtpError::Short(11)));
+        assert_eq!(Packet::decode(&bytes), Err(RtpError::TooShort(16)));
+        assert_eq!(Packet::decode(&bytes[..11]), Err(RtpError::TooShort(11)));
     }
 
     #[test]
-    fn numbers_go_on_where_they_wrap_and_late_ones_go_back() {
+    fn wrapped_and_late_sequence_numbers_are_extended() {
         let mut sequence = SequenceExtender::default();
         let numbers = [65_534, 65_535, 1, 0, 65_533, 2];
         let extended = numbers.map(|number| sequence.extend(number));
@@ -325,7 +328,7 @@ mod tests {
         }
 
         #[test]
-        fn an_offset_is_read_as_it_was_written(id in 1u8..15, ticks in -8_388_607i32..8_388_608) {
+        fn transmission_offsets_roundtrip(id in 1u8..15, ticks in -8_388_607i32..8_388_608) {
             let element = offset_element(id, ticks);
             let extension = Some(offset_extension(&element));
             let packet = Packet { header: header(), sources: &[], extension, payload: &[] };
@@ -333,7 +336,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic(bytes in vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_never_panic(bytes in vec(any::<u8>(), 0..64)) {
             if let Ok(packet) = Packet::decode(&bytes) {
                 for id in 0..16 {
                     packet.transmission_offset(id);

@@ -242,14 +242,14 @@ mod tests {
     }
 
     fn both_ends(source: u16, target: u16) -> [SegmentEnds; 2] {
-        let with = |mut ends: SegmentEnds| {
+        let swapped = |mut ends: SegmentEnds| {
             ends.source.set_port(source);
             ends.target.set_port(target);
             ends
         };
         [
-            with(ends("10.0.0.1:0", "192.0.2.9:0")),
-            with(ends("[2001:db8::1]:0", "[2001:db8:ffff::9]:0")),
+            swapped(ends("10.0.0.1:0", "192.0.2.9:0")),
+            swapped(ends("[2001:db8::1]:0", "[2001:db8:ffff::9]:0")),
         ]
     }
 
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_scattered() {
+    fn adjacent_numbers_get_distant_sequence_numbers() {
         let numbers = Numbers::new(0x0123_4567_89ab_cdef);
         let close_count = (0..10_000_u32)
             .filter(|n| numbers.seq(*n).abs_diff(numbers.seq(n + 1)) < 65_536)
@@ -338,7 +338,7 @@ mod tests {
         }
 
         #[test]
-        fn an_answer_names_the_syn(from: u16, to: u16, seq: u32) {
+        fn an_answer_identifies_its_syn(from: u16, to: u16, seq: u32) {
             let mut out = Vec::new();
             segment(&both_ends(from, to)[1], &bare(0, 0x14), &mut out);
             out[8..12].copy_from_slice(&seq.wrapping_add(1).to_be_bytes());

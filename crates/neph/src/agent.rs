@@ -12,7 +12,8 @@ use neph_agent::LocalExecutor;
 use neph_agent::policy::{DEFAULT_POLICY, POLICY_FILE, Policy};
 use neph_agent::remote::{
     AdmissionControl, ControllerAddress, EnrolError, Identity, IdentityError, Invitation, Link,
-    LinkLost, NoInvitation, Role, ServeError, WebSocketLink, Worker, captures_in, enrol, serve,
+    LinkLost, ParseInvitationError, Role, ServeError, WebSocketLink, Worker, captures_in, enrol,
+    serve,
 };
 use neph_control::NatsLink;
 use neph_model::{Label, Labels, Span, Stop, Wall};
@@ -286,7 +287,7 @@ pub(crate) fn read_invitation(path: &Path) -> Result<Invitation, Failure> {
     let bytes = read_private(FileKind::Secret, path).map_err(|error| failure(error.to_string()))?;
     let text = str::from_utf8(&bytes).unwrap_or_default();
     text.parse()
-        .map_err(|error: NoInvitation| failure(format!("{}: {error}", path.display())))
+        .map_err(|error: ParseInvitationError| failure(format!("{}: {error}", path.display())))
 }
 
 fn redeem(args: &Args, invitation: &Invitation) -> Result<Identity, Failure> {

@@ -90,7 +90,7 @@ fn print_report(report: &ImportReport, workspace: &Workspace) {
     for problem in report.problems.iter().take(MAX_LISTED) {
         let line = problem.line.map(|line| format!(":{line}"));
         let (path, line) = (problem.path.display(), line.unwrap_or_default());
-        output::say(&format!("{path}{line}: {}", problem.what));
+        output::say(&format!("{path}{line}: {}", problem.message));
     }
     let listed_count = report.problems.len().min(MAX_LISTED) as u64;
     if report.problem_count > listed_count {

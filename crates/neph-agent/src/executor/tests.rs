@@ -127,7 +127,7 @@ pub(crate) fn recorded(updates: &Receiver<(Ticket, Update)>) -> Records {
 }
 
 #[test]
-fn echo_that_does_not_go_is_an_event_each_and_one_warning() {
+fn unanswerable_icmp_echo_is_one_event_per_target_and_one_warning() {
     let local_reflector = reflector();
     let mut order = order(&format!("ws://{}", local_reflector.address()));
     order.timeout = Span::from_secs(1);
@@ -184,7 +184,7 @@ pub(crate) fn fleet_order(url: &str) -> ExperimentOrder {
 }
 
 #[test]
-fn a_fleet_runs_in_the_place_of_a_main_flow_and_its_messages_count_from_the_start() {
+fn a_fleet_replaces_the_main_flow_and_its_times_count_from_the_start() {
     let local_reflector = reflector();
     let order = fleet_order(&format!("udp://{}", local_reflector.address()));
     let ran = run(&order);
@@ -222,8 +222,8 @@ fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
     assert_eq!(ran.result().ending, Ending::Interrupted);
     assert!(!ran.fleet().is_empty());
 
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let address = nobody.local_addr().expect("bound");
+    let closed_socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = closed_socket.local_addr().expect("bound");
     let mut order = fleet_order(&format!("udp://{address}"));
     order.timeout = Span::from_millis(50);
     let ran = carry_out(&mut executor, &[order], &|_| false);
@@ -236,7 +236,7 @@ fn a_stopped_fleet_keeps_messages_and_one_without_replies_fails() {
 }
 
 #[test]
-fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
+fn the_flows_of_a_fleet_are_traced_with_their_last_ports() {
     let local_reflector = reflector();
     let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     order.trace = Some(FlowTraceOrder {
@@ -267,7 +267,7 @@ fn the_flows_of_a_fleet_are_traced_with_the_ports_that_they_had_last() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
+fn a_failed_trace_is_an_event_and_keeps_the_measurement() {
     let local_reflector = reflector();
     let mut order = fleet_order(&format!("udp://{}", local_reflector.address()));
     order.trace = Some(FlowTraceOrder {
@@ -294,10 +294,10 @@ fn a_trace_that_cannot_be_is_an_event_and_the_measurement_stands() {
 }
 
 #[test]
-fn fleets_run_at_the_same_time_and_one_that_fails_leaves_the_others_alone() {
+fn fleets_run_concurrently_and_a_failure_does_not_affect_the_others() {
     let local_reflectors = [reflector(), reflector()];
-    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let silent = nobody.local_addr().expect("bound");
+    let closed_socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let silent = closed_socket.local_addr().expect("bound");
     let mut orders: Vec<ExperimentOrder> = [
         local_reflectors[0].address(),
         silent,

@@ -86,22 +86,22 @@ mod tests {
         vec![order]
     }
 
-    fn begun(start: Option<Wall>) -> PerOrder<()> {
+    fn wait_result(start: Option<Wall>) -> PerOrder<()> {
         wait_for_start(&orders_starting_at(start), vec![Ok(())], &Stop::new())
     }
 
     #[test]
     fn ready_experiments_begin_at_their_start_time_and_not_before() {
         let start = now() + Span::from_millis(300);
-        assert_eq!(begun(Some(start)), vec![Ok(())]);
+        assert_eq!(wait_result(Some(start)), vec![Ok(())]);
         assert!(now() >= start);
-        assert_eq!(begun(None), vec![Ok(())]);
+        assert_eq!(wait_result(None), vec![Ok(())]);
     }
 
     #[test]
     fn late_experiments_do_not_start_and_the_reason_has_the_lateness() {
         let start = now() + Span::from_secs(-2);
-        let missed = begun(Some(start)).remove(0).expect_err("it is late");
+        let missed = wait_result(Some(start)).remove(0).expect_err("it is late");
         assert!(missed.to_string().contains("it was ready 2"), "{missed}");
         // Another reason stays.
         let reason = failed("ask who answers", "no answer");

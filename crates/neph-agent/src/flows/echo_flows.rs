@@ -38,8 +38,8 @@ pub(super) fn add_echo_flows(order: &ExperimentOrder, specs: &mut Vec<FlowSpec>)
         ) {
             Ok(target) => target,
             Err(error) => {
-                let why = error.to_string();
-                missing.push(Missing { name, why });
+                let reason = error.to_string();
+                missing.push(Missing { name, reason });
                 continue;
             }
         };

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_week_of_readings_stays_within_bounds_and_keeps_both_ends() {
+    fn clock_anchors_of_a_week_are_bounded_and_keep_both_ends() {
         let mut anchors = Anchors::starting_with(reading_at(0));
         for second in 1..=WEEK {
             anchors.add(reading_at(second));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_of_readings_is_stored_unchanged() {
+    fn clock_anchors_of_an_hour_are_all_stored() {
         let mut anchors = Anchors::starting_with(reading_at(0));
         let hour: Vec<Reading> = (0..3_600).map(reading_at).collect();
         hour[1..].iter().for_each(|reading| anchors.add(*reading));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_stepped_all_the_time_is_bounded_too() {
+    fn clock_anchors_of_a_repeatedly_stepped_clock_are_bounded() {
         let mut anchors = Anchors::starting_with((0, 0));
         for second in 1..100_000 {
             anchors.add((second * SECOND, (second + second % 2) * SECOND));

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_with_the_clients_clock_counts_from_the_same_start() {
+    fn peer_timestamps_on_the_client_clock_count_from_the_same_start() {
         let mut message = message();
         rebase(&mut message, Instant::from_nanos(ORIGIN), true);
         let marks = message.marks;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_with_its_own_clock_keeps_its_readings() {
+    fn peer_timestamps_on_another_clock_are_unchanged() {
         let mut rebased = message();
         rebase(&mut rebased, Instant::from_nanos(ORIGIN), false);
         assert_eq!(rebased.marks.intended, Instant::from_nanos(100));

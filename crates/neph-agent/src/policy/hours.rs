@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_include_their_first_minute_and_not_their_last_and_may_pass_midnight() {
+    fn hours_exclude_their_end_minute_and_may_cross_midnight() {
         let day: Hours = "08:00-18:30".parse().expect("hours");
         for (moment, is_included) in [
             (time_of_day(8, 0), true),

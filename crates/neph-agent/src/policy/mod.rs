@@ -78,9 +78,9 @@ impl Policy {
                 Refusal::Kind(kind.name())
             });
         }
-        let (requested, most) = (order.longest(now), self.longest);
-        if requested > most {
-            return Err(Refusal::Length { requested, most });
+        let (requested, limit) = (order.longest(now), self.longest);
+        if requested > limit {
+            return Err(Refusal::Length { requested, limit });
         }
         self.check_traffic(order, permit)?;
         match order {
@@ -127,8 +127,8 @@ impl Policy {
         let largest = scenario.request_size.max(scenario.response_size);
         if largest > LARGEST_MESSAGE {
             let requested = format!("messages of {largest}");
-            let most = LARGEST_MESSAGE.to_string();
-            return Err(Refusal::above_limit(requested, most));
+            let limit = LARGEST_MESSAGE.to_string();
+            return Err(Refusal::above_limit(requested, limit));
         }
         let parameters = &order.scenario.parameters;
         let files = [parameters.key_file(), parameters.ca_file()];
@@ -158,8 +158,8 @@ impl Policy {
         }
         if !is_within_default_caps(&order.spec.caps) {
             let requested = "higher caps than the defaults of neph reflect".to_owned();
-            let most = "the default caps".to_owned();
-            return Err(Refusal::above_limit(requested, most));
+            let limit = "the default caps".to_owned();
+            return Err(Refusal::above_limit(requested, limit));
         }
         if let Some(ReflectorIdentity::Files { certificate, key }) = &order.spec.identity {
             self.check_file(&certificate.to_string_lossy())?;
@@ -179,7 +179,7 @@ fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
     if messages > f64::from(budget) {
         return Err(Refusal::Rate {
             requested: format!("{messages:.0} messages a second"),
-            most: budget.to_string(),
+            limit: budget.to_string(),
             key: Some(key),
         });
     }
@@ -201,7 +201,7 @@ fn check_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
     let key = "budget.rate";
     let limited = |requested| Refusal::Rate {
         requested,
-        most: budget.to_string(),
+        limit: budget.to_string(),
         key: Some(key),
     };
     let unlimited = |can_have_rate| Refusal::Unlimited {
@@ -227,7 +227,7 @@ fn check_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> 
 
 /// Whether a capture is of headers, and ends by itself.
 fn check_capture(order: &CaptureOrder) -> Result<(), Refusal> {
-    let refused = |requested, most| Err(Refusal::above_limit(requested, most));
+    let refused = |requested, limit| Err(Refusal::above_limit(requested, limit));
     if order.snaplen > MAX_CAPTURED_BYTES {
         let requested = format!("{} bytes of each packet", order.snaplen);
         return refused(requested, MAX_CAPTURED_BYTES.to_string());

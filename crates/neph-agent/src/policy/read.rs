@@ -128,7 +128,7 @@ fn network(node: &Node) -> Result<Network, Fault> {
     let text = String::from_node(node)?;
     let remedy = "write an address or a network, as \"192.0.2.0/24\" or \"2001:db8::/32\"";
     text.parse()
-        .map_err(|error: neph_model::NoNetwork| Fault::new(error.to_string(), remedy))
+        .map_err(|error: neph_model::ParseNetworkError| Fault::new(error.to_string(), remedy))
 }
 
 /// A port, or the first and the last of several.

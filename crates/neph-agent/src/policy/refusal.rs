@@ -38,12 +38,12 @@ pub enum Refusal {
     )]
     Echoes,
     /// More messages or bytes a second than are allowed.
-    #[error("it asks for {requested}, {}", rate_text(most, *key))]
+    #[error("it asks for {requested}, {}", rate_text(limit, *key))]
     Rate {
         /// The requested rate or size.
         requested: String,
         /// The most.
-        most: String,
+        limit: String,
         /// The key of `agent.toml` that limits it; absent if no key does.
         key: Option<&'static str>,
     },
@@ -73,14 +73,14 @@ pub enum Refusal {
     Unmetered,
     /// It lasts too long.
     #[error(
-        "it can last {requested}, and this agent's policy allows {most}; shorten it, or raise longest in its \
+        "it can last {requested}, and this agent's policy allows {limit}; shorten it, or raise longest in its \
          policy file, and restart the agent"
     )]
     Length {
         /// The longest that it lasts.
         requested: Span,
         /// The most.
-        most: Span,
+        limit: Span,
     },
     /// Not at this hour.
     #[error("this agent's policy allows nothing at this hour (UTC)")]
@@ -99,13 +99,13 @@ pub enum Refusal {
     Lab,
 }
 
-fn rate_text(most: &str, key: Option<&str>) -> String {
+fn rate_text(limit: &str, key: Option<&str>) -> String {
     match key {
         Some(key) => format!(
-            "and {key} of this agent's policy allows {most}; request less, or raise it in its policy file, \
+            "and {key} of this agent's policy allows {limit}; request less, or raise it in its policy file, \
              and restart the agent"
         ),
-        None => format!("and an agent allows {most}; request less"),
+        None => format!("and an agent allows {limit}; request less"),
     }
 }
 
@@ -129,11 +129,11 @@ fn bytes_text(requested: u64, left: u64) -> String {
 
 impl Refusal {
     /// More than every agent allows, whatever its policy.
-    pub(super) const fn above_limit(requested: String, most: String) -> Self {
+    pub(super) const fn above_limit(requested: String, limit: String) -> Self {
         let key = None;
         Self::Rate {
             requested,
-            most,
+            limit,
             key,
         }
     }

@@ -9,7 +9,7 @@ fn parse(text: &str) -> Result<Policy, Vec<String>> {
 }
 
 #[test]
-fn the_usual_policy_allows_probes_of_other_hosts_and_no_load_or_listening() {
+fn the_default_policy_allows_probes_but_no_load_and_no_capture() {
     let policy = parse(DEFAULT_POLICY).expect("a good policy");
     assert!(
         policy
@@ -40,7 +40,7 @@ fn the_usual_policy_allows_probes_of_other_hosts_and_no_load_or_listening() {
 }
 
 #[test]
-fn each_kind_has_one_word() {
+fn each_order_kind_has_one_keyword() {
     let kind_names = Kind::kind_names();
     for (word, kind) in &kind_names {
         assert_eq!(kind.name(), *word);
@@ -52,7 +52,7 @@ fn each_kind_has_one_word() {
 }
 
 #[test]
-fn a_policy_that_is_not_understood_is_none_and_each_mistake_has_its_place() {
+fn an_invalid_policy_is_refused_with_the_position_of_each_mistake() {
     let text = "version = 1\nkinds = [\"icmp\", \"htp\"]\nhours = [\"8-18\"]\nlisten = [\"0\"]\n\
                 files = [\"keys\"]\nkind = 3\n[targets]\nallow = [\"10.1.0.0/8\"]\n\
                 [budget]\nrate = 5\n";

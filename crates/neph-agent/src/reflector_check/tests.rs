@@ -10,7 +10,7 @@ use crate::flows::main_flow;
 use crate::{LabAccess, LinkCounters, LocalExecutor};
 
 /// Takes one connection, reads a question, and sends `answer`, if any, until the peer ends.
-fn stranger(answer: &'static str) -> SocketAddr {
+fn third_party_server(answer: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     thread::spawn(move || {
@@ -24,7 +24,7 @@ fn stranger(answer: &'static str) -> SocketAddr {
 }
 
 /// A port without a listener.
-fn nobody() -> SocketAddr {
+fn closed_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
 }
@@ -43,7 +43,7 @@ const ANSWER: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 #[test]
 fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
     for scheme in ["ws", "http", "tcp"] {
-        let address = nobody();
+        let address = closed_address();
         let error =
             prepared(&order(&format!("{scheme}://{address}"))).expect_err("no server there");
         assert!(
@@ -53,7 +53,7 @@ fn an_experiment_without_a_reachable_reflector_fails_with_a_reason() {
         assert!(error.contains("refused"), "{error}");
     }
     // A STAMP reflector of another vendor listens on UDP alone.
-    let udp = prepared(&order(&format!("udp://{}", nobody())));
+    let udp = prepared(&order(&format!("udp://{}", closed_address())));
     assert!(!udp.expect("it runs").flows[0].reflector);
 }
 
@@ -72,14 +72,15 @@ fn reflectors_and_third_party_servers_are_distinguished() {
     let ready =
         prepared(&order(&format!("ws://{}", local_reflector.address()))).expect("it answers");
     assert!(ready.flows[0].reflector);
-    let ready = prepared(&order(&format!("ws://{}", stranger(ANSWER)))).expect("it answers");
+    let ready =
+        prepared(&order(&format!("ws://{}", third_party_server(ANSWER)))).expect("it answers");
     assert!(!ready.flows[0].reflector);
 }
 
 #[test]
-fn a_stranger_in_a_reflectors_place_is_not_measured() {
+fn a_third_party_server_in_place_of_a_reflector_is_not_measured() {
     for scheme in ["ws", "http", "tcp", "udp"] {
-        let mut order = order(&format!("{scheme}://{}", stranger(ANSWER)));
+        let mut order = order(&format!("{scheme}://{}", third_party_server(ANSWER)));
         order.reflector = true;
         let error = prepared(&order).expect_err("the reflector is gone");
         assert!(
@@ -117,12 +118,12 @@ impl LabAccess for LocalReflectorLab {
 
 #[test]
 fn the_labs_own_reflector_must_answer() {
-    let address = stranger(ANSWER);
+    let address = third_party_server(ANSWER);
     let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(address)));
     let ready = prepared_by(&mut executor, &order(&format!("http://{address}")));
     assert!(ready.is_err(), "{ready:?}");
-    let address = stranger(ANSWER);
-    let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(nobody())));
+    let address = third_party_server(ANSWER);
+    let mut executor = LocalExecutor::in_lab(Box::new(LocalReflectorLab(closed_address())));
     let ready = prepared_by(&mut executor, &order(&format!("http://{address}")));
     ready.expect("others may be strangers");
 }

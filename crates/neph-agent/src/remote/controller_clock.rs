@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_experiment_of_an_agent_whose_clock_is_ahead_has_the_controllers_times() {
+    fn an_experiment_of_an_agent_with_a_fast_clock_is_converted_to_controller_time() {
         let prepared = Prepared {
             started: at(107),
             flows: Vec::new(),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_late_is_behind() {
+    fn a_negative_clock_offset_is_reported_as_behind() {
         let late = AgentClockOffset {
             offset: Span::from_millis(-30),
             ..APART

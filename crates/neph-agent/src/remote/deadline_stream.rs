@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_that_sends_a_byte_now_and_then_is_not_waited_for_longer() {
+    fn a_trickling_peer_does_not_extend_the_time_limit() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound");
         let (ended, is_over) = channel::<()>();

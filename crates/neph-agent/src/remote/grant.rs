@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_without_a_signature_is_signed_for_its_agent_and_no_longer_than_it_may_take() {
+    fn an_unsigned_order_is_signed_for_its_agent_with_a_bounded_lease() {
         let key = KeyPair::generate().expect("a key");
         let certificate = rcgen::CertificateParams::default().self_signed(&key);
         let authority = certificate.expect("a certificate").pem();

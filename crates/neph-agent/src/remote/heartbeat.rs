@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_offset_is_within_its_bound_however_unequal_the_ways_are() {
+    fn the_clock_offset_is_within_its_bound_for_asymmetric_delays() {
         for (forward, reverse) in [(MS, MS), (0, 40 * MS), (40 * MS, 0), (7 * MS, 13 * MS)] {
             let mut beats = Beats::default();
             exchange_beat(&mut beats, 0, forward, reverse);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_believed_at_once() {
+    fn a_stepped_agent_clock_is_accepted_immediately() {
         let mut beats = Beats::default();
         exchange_beat(&mut beats, 0, MS, MS);
         // 100 ms further ahead, read within 5 ms.
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_better_answer_stays_until_its_age_has_made_it_worse() {
+    fn the_best_clock_reading_is_kept_until_its_aged_bound_is_worse() {
         let mut beats = Beats::default();
         exchange_beat(&mut beats, 0, MS, MS);
         // Within 5 s a bound of 1 ms became 1.5 ms: 20 ms are worse.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_that_answers_nothing_for_twenty_seconds_is_gone() {
+    fn a_controller_silent_for_20_s_is_disconnected() {
         let mut beats = Beats::default();
         exchange_beat(&mut beats, 0, MS, MS);
         for beat in 1..=5 {

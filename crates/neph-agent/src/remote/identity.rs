@@ -35,12 +35,12 @@ pub enum IdentityError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     /// Something in it is wrong.
-    #[error("key or certificate in {path}: {why}")]
+    #[error("key or certificate in {path}: {reason}")]
     Invalid {
         /// Which folder.
         path: String,
         /// The fault.
-        why: String,
+        reason: String,
     },
 }
 
@@ -169,6 +169,6 @@ fn tls_builder(authority: &str) -> Result<ClientConfigBuilder, IdentityError> {
 fn invalid_identity(error: impl std::fmt::Display) -> IdentityError {
     IdentityError::Invalid {
         path: "its folder".to_owned(),
-        why: error.to_string(),
+        reason: error.to_string(),
     }
 }

@@ -45,7 +45,7 @@ impl Invitation {
 #[error(
     "this is no invitation, or one is damaged: copy the whole line that neph control invite printed"
 )]
-pub struct NoInvitation;
+pub struct ParseInvitationError;
 
 impl fmt::Debug for Invitation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,17 +61,20 @@ impl fmt::Display for Invitation {
 }
 
 impl FromStr for Invitation {
-    type Err = NoInvitation;
+    type Err = ParseInvitationError;
 
-    fn from_str(text: &str) -> Result<Self, NoInvitation> {
-        let encoded = text.trim().strip_prefix(PREFIX).ok_or(NoInvitation)?;
+    fn from_str(text: &str) -> Result<Self, ParseInvitationError> {
+        let encoded = text
+            .trim()
+            .strip_prefix(PREFIX)
+            .ok_or(ParseInvitationError)?;
         let json = BASE64_URL_SAFE_NO_PAD
             .decode(encoded)
-            .map_err(|_| NoInvitation)?;
-        let invitation: Self = serde_json::from_slice(&json).map_err(|_| NoInvitation)?;
+            .map_err(|_| ParseInvitationError)?;
+        let invitation: Self = serde_json::from_slice(&json).map_err(|_| ParseInvitationError)?;
         // A damaged certificate would otherwise be found only at the connection.
         CertificateDer::from_pem_slice(invitation.authority.as_bytes())
-            .map_err(|_| NoInvitation)?;
+            .map_err(|_| ParseInvitationError)?;
         Ok(invitation)
     }
 }
@@ -107,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_invitation_is_one_line_that_reads_back_and_hides_its_secret_from_logs() {
+    fn an_invitation_roundtrips_as_one_line_and_hides_its_secret_in_logs() {
         let invitation = Invitation {
             name: "ams-1".parse().expect("a name"),
             role: Role::Operator,
@@ -121,7 +124,7 @@ mod tests {
         for invalid_text in ["", "neph-invite-1.", "neph-invite-1.e30", &text[1..]] {
             assert_eq!(
                 invalid_text.parse::<Invitation>(),
-                Err(NoInvitation),
+                Err(ParseInvitationError),
                 "{invalid_text}"
             );
         }
@@ -129,6 +132,9 @@ mod tests {
             authority: invitation.authority.replace("AAAA", "A*AA"),
             ..invitation
         };
-        assert_eq!(damaged.to_string().parse::<Invitation>(), Err(NoInvitation));
+        assert_eq!(
+            damaged.to_string().parse::<Invitation>(),
+            Err(ParseInvitationError)
+        );
     }
 }

@@ -35,7 +35,7 @@ pub use frame::{
 };
 pub use grant::{Grant, Granted, OrderBrief, SignError, Signer, Verifier};
 pub use identity::{CONTROLLER_NAME, Identity, IdentityError};
-pub use invitation::{Enrolled, Enrolment, Invitation, NoInvitation};
+pub use invitation::{Enrolled, Enrolment, Invitation, ParseInvitationError};
 pub use json::{read_json, write_json};
 pub use link::{Link, LinkLost};
 pub use message::{

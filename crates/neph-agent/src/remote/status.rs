@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_holds_up_no_writer() {
+    fn a_reader_of_the_status_board_does_not_block_its_writer() {
         let board = StatusBoard::default();
         let status = AgentStatus {
             running: 3,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_of_a_clock_grows_with_its_age() {
+    fn the_error_bound_of_a_clock_grows_with_its_age() {
         let clock = AgentClockOffset {
             offset: Span::from_millis(3),
             bound: Span::from_millis(1),

@@ -103,7 +103,7 @@ impl FlowData {
             seq: message.seq,
             outcome: message.outcome,
             intended: marks.intended,
-            begun: marks.begun(),
+            begun: marks.first_action(),
             peer_app_rx: marks.peer.app_rx,
             response: ledger.map(|ledger| ledger.response_time()),
             service: ledger.map(|ledger| ledger.service_time()),

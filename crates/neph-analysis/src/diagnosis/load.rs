@@ -49,7 +49,7 @@ impl<'a> RuleInput<'a> {
     ) -> LoadAttribution<'a> {
         let load = run.scenario.stress();
         // A load that was requested but not generated has no effect.
-        let Some(load) = load.filter(|_| run.experiment.experiment.load_made(load).is_some())
+        let Some(load) = load.filter(|_| run.experiment.experiment.generated_load(load).is_some())
         else {
             return LoadAttribution::NotLoad;
         };

@@ -28,7 +28,7 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         for (experiment, warning) in data.flagged(scenario, settings) {
             // The advice is the same for all warnings of a kind, and for these only.
             let kind = warning.advice();
-            let generated_load = experiment.experiment.load_made(load);
+            let generated_load = experiment.experiment.generated_load(load);
             let is_planned = warning.advice_under(generated_load.as_deref().as_slice()) != kind;
             let flagged = kinds.entry((kind, is_planned)).or_insert_with(|| Flagged {
                 worst: warning,

@@ -60,7 +60,7 @@ impl SimulatedStore {
 }
 
 #[test]
-fn blocks_are_complete_and_in_order() {
+fn scenarios_run_block_by_block_in_block_order() {
     let mut simulation = SimulatedStore::new(plan(3, 4, 3));
     let slots: Vec<AgendaSlot> =
         std::iter::from_fn(|| simulation.run(ExperimentStatus::Complete)).collect();
@@ -163,7 +163,7 @@ fn experiments_refused_by_a_policy_run_once_per_block() {
 }
 
 #[test]
-fn an_interrupted_experiment_is_tried_again_after_the_rest_of_its_block() {
+fn an_interrupted_experiment_is_retried_at_the_end_of_its_block() {
     use ExperimentStatus::{Complete, Interrupted};
     let mut simulation = SimulatedStore::new(plan(1, 3, 1));
     let interrupted_slot = simulation.run(Interrupted).expect("a slot");

@@ -23,7 +23,7 @@ url = "udp://b"
 "#;
 
 #[test]
-fn the_matrix_is_every_combination_in_order() {
+fn the_matrix_has_every_parameter_combination_in_order() {
     let scenarios = scenarios(&plan(TWO_ENDPOINTS));
     assert_eq!(scenarios.len(), 2 * 2 * 2 + 2 * 2);
     let labels: Vec<String> = scenarios.iter().map(Scenario::label).collect();
@@ -43,7 +43,7 @@ fn the_matrix_is_every_combination_in_order() {
 }
 
 #[test]
-fn a_scenario_id_depends_only_on_its_values() {
+fn a_scenario_id_depends_only_on_its_parameter_values() {
     let expanded = scenarios(&plan(TWO_ENDPOINTS));
     // The same scenarios in a plan that varies less: other index, other labels, same identity.
     let from_smaller_plan = scenarios(&plan(
@@ -80,7 +80,7 @@ fn an_identity_never_changes_between_versions() {
 }
 
 #[test]
-fn skips_leave_out_the_scenarios_that_they_match() {
+fn skips_exclude_matching_scenarios() {
     let text = TWO_ENDPOINTS.to_owned()
         + "[[skip]]\nendpoint = \"a\"\ninterval = \"25ms\"\ntls = \"1.2\"\n\
            [[skip]]\nrequest_size = \"1KiB\"\nendpoint = [\"b\"]\n";
@@ -90,7 +90,7 @@ fn skips_leave_out_the_scenarios_that_they_match() {
 }
 
 #[test]
-fn several_reply_sizes_show_in_labels() {
+fn several_reply_sizes_appear_in_scenario_labels() {
     let scenarios = scenarios(&plan(
         &TWO_ENDPOINTS.replace("duration", "response_size = [64, 128]\nduration"),
     ));
@@ -147,7 +147,7 @@ fn plan_with_loads(stress: &str) -> String {
 }
 
 #[test]
-fn a_load_that_has_a_name_is_the_same_scenario_with_the_name_as_label() {
+fn a_named_load_has_the_same_scenario_id_with_its_name_as_label() {
     let named_loads = "[\"none\", { name = \"busy neighbour\", load = \"vm1  80%, vm2 9%\" }]";
     let (named_plan, plain_plan) = (
         plan(&plan_with_loads(named_loads)),

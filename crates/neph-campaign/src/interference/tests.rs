@@ -105,7 +105,7 @@ fn circuits_without_a_common_host_are_measured_alone_and_at_the_same_time() {
 }
 
 #[test]
-fn circuits_kept_apart_are_left_out_and_oversized_designs_refused() {
+fn separated_circuits_are_omitted_and_oversized_designs_refused() {
     let link = "[[shared_link]]\nname = \"alps\"\nsites = [\"mil\"]\n\
                 [[shared_link]]\nname = \"x\"\ncircuits = [\"ams -> to bra\", \"lju -> to mil\", \"ams -> to lju\", \
                 \"bra -> to mil\"]\n";
@@ -181,7 +181,7 @@ fn only_finding(readings: &[TransferReading]) -> PairFinding {
 
 /// Seven blocks are the fewest that can decide two shares: 2 * 2 / 2^7 is 0.03. Six are not, 0.06.
 #[test]
-fn circuits_that_halve_each_other_interfere_from_seven_blocks_on() {
+fn circuits_with_halved_goodput_interfere_from_seven_blocks_on() {
     let halved = [([20.0, 20.0], [10.0, 10.0]); 7];
     let finding = only_finding(&readings(&halved));
     assert_eq!(finding.verdict, Interferes);
@@ -239,7 +239,7 @@ fn inconclusive_pairs_are_unknown_with_the_blocks_they_need() {
 }
 
 #[test]
-fn transfers_that_were_not_at_the_same_time_do_not_count() {
+fn non_concurrent_transfers_are_ignored() {
     let mut shifted = readings(&[([20.0, 20.0], [10.0, 10.0]); 7]);
     for reading in shifted
         .iter_mut()

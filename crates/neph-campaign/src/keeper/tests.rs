@@ -182,7 +182,7 @@ fn a_fleet_is_stored_as_a_campaign_of_one_experiment() {
 }
 
 #[test]
-fn interrupted_and_failed_fleets_are_stored_as_such() {
+fn interrupted_and_failed_fleets_are_stored_with_their_status() {
     for (ending, outcome, expected_status) in [
         (
             Ending::Interrupted,

@@ -40,7 +40,7 @@ const IDLE: Load = Load {
 };
 
 #[test]
-fn a_quiet_experiment_earns_no_warning() {
+fn an_undisturbed_experiment_has_no_warning() {
     let meter = meter_with_replies(|_| 12, 100);
     assert_eq!(warnings(&meter, Some(IDLE), &Limits::default()), []);
     assert_eq!(
@@ -55,7 +55,7 @@ fn a_quiet_experiment_earns_no_warning() {
 }
 
 #[test]
-fn lateness_is_judged_by_its_99th_percentile() {
+fn lateness_is_evaluated_at_p99() {
     // One of a hundred is late: the 99th percentile is the 99th of 100 sorted values.
     let one_late = meter_with_replies(|seq| if seq == 7 { 5_000 } else { 10 }, 100);
     assert_eq!(warnings(&one_late, Some(IDLE), &Limits::default()), []);
@@ -131,7 +131,7 @@ fn missing_timestamps_lost_connections_and_few_replies_are_warnings() {
 }
 
 #[test]
-fn lost_messages_are_slower_than_all_others() {
+fn lost_messages_rank_slower_than_all_replies() {
     let has_figures = |lost| {
         let mut meter = meter_with_replies(|_| 0, 50);
         for seq in 0..lost {
@@ -149,7 +149,7 @@ fn lost_messages_are_slower_than_all_others() {
 }
 
 #[test]
-fn other_flows_are_not_counted() {
+fn only_the_main_flow_is_counted() {
     let mut meter = Meter::new(false);
     let mut echo = reply(0, Span::from_millis(50), Span::from_millis(1));
     echo.flow = FlowIndex(1);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn two_sites_with_one_name_are_refused_and_suggested_once() {
+    fn duplicate_site_names_are_refused_and_suggested_once() {
         let plan = MESH.replace("[[site]]\nname = \"lju\"", "[[site]]\nname = \"ams\"");
         let problems = parse(&Source::new("p.toml", plan)).expect_err("two sites 'ams'");
         let text = format!("{problems:?}");

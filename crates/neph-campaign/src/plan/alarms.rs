@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_switches_the_alarms_of_the_top_off_by_an_empty_list() {
+    fn an_empty_list_disables_the_top_level_alarms_of_an_endpoint() {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let plan = read(rule, "alarm = []").expect("a good plan");
         assert_eq!(texts(&plan), [vec!["round_trip > 2ms p99"], vec![]]);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_the_top_may_be_for_one_of_several_endpoints() {
+    fn a_top_level_rule_may_apply_to_one_of_several_endpoints() {
         let rule = "alarm = \"round_trip > 2ms p99\"";
         let few = "messages = 99";
         assert!(read(rule, few).is_ok());

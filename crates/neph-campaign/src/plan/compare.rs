@@ -144,7 +144,7 @@ url = "ws://10.0.0.2"
     }
 
     #[test]
-    fn a_plan_names_its_baseline() {
+    fn the_baseline_of_a_plan_is_parsed() {
         let parse_with_baseline = |name: &str| {
             let text = PLAN.replace(
                 "[[endpoint]]\nname = \"one\"",
@@ -173,9 +173,9 @@ url = "ws://10.0.0.2"
             .next()
             .expect("text");
         let single_text = format!("{one_endpoint}[[compare]]\nmargin = \"1ms\"\n");
-        let twice =
+        let same_endpoint_text =
             format!("{PLAN}[[compare]]\nendpoints = [\"one\", \"one\"]\nmargin = \"1ms\"\n");
-        for text in [single_text, twice] {
+        for text in [single_text, same_endpoint_text] {
             let problems = parse(&Source::new("p.toml", text)).expect_err("a mistake");
             let message = problems[0].to_string();
             let refused = [

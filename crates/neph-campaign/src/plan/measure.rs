@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use neph_model::{Measure, NoMeasure, Parameter};
+use neph_model::{Measure, Parameter, ParseMeasureError};
 use neph_text::{Fault, FromNode, Node, Port};
 
 use super::single_line_text::single_line_text;
@@ -12,7 +12,7 @@ pub(crate) fn measure(node: &Node) -> Result<Parameter, Fault> {
     let measure = single_line_text(node)?.parse::<Measure>();
     measure
         .map(Parameter::Measure)
-        .map_err(|error| Fault::new(error.to_string(), NoMeasure::REMEDY))
+        .map_err(|error| Fault::new(error.to_string(), ParseMeasureError::REMEDY))
 }
 
 /// The port of `neph throughput serve`.

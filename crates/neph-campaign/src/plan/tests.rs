@@ -36,7 +36,7 @@ fn only_problem(extra: &str, endpoint_lines: &str) -> String {
 }
 
 #[test]
-fn a_small_plan_reads_with_its_defaults() {
+fn a_minimal_plan_is_parsed_with_defaults() {
     let plan = parse(&Source::new("p.toml", SMALL)).expect("no mistakes");
     assert_eq!(
         (plan.blocks, plan.tries, plan.order),
@@ -69,7 +69,7 @@ fn an_endpoint_overrides_top_level_values() {
 }
 
 #[test]
-fn every_section_reads() {
+fn every_section_is_parsed() {
     let text = SMALL.to_owned()
         + r#"
 [[ping]]
@@ -133,7 +133,7 @@ steal = "3%"
 }
 
 #[test]
-fn our_own_throughput_check_goes_to_each_reflector_once() {
+fn the_built_in_throughput_check_runs_once_per_reflector() {
     let text = SMALL.to_owned()
         + "[[endpoint]]\nname = \"again\"\nurl = \"http://metro:8080\"\n\
            [[endpoint]]\nname = \"echo\"\nurl = \"icmp://metro\"\n[throughput]\n";
@@ -251,14 +251,14 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn each_mistake_names_its_place_and_its_remedy() {
+fn each_mistake_is_reported_with_position_and_remedy() {
     for (extra, endpoint_lines, expected) in MISTAKES {
         assert_eq!(only_problem(extra, endpoint_lines), *expected);
     }
 }
 
 #[test]
-fn lengths_that_cannot_be_counted_are_refused() {
+fn experiment_lengths_beyond_the_counter_range_are_refused() {
     let ports = (1..=4_096).fold(String::new(), |list, port| list + &format!("{port},"));
     let ports = format!("source_port = [{ports}]");
     let endless = "messages = 9_000_000_000_000_000_000";
@@ -323,7 +323,7 @@ fn a_list_of_invalid_values_is_the_only_mistake_reported() {
 }
 
 #[test]
-fn mistakes_of_syntax_come_alone() {
+fn a_syntax_error_is_the_only_mistake_reported() {
     let problems = problems_of("version = \nname = 3\n");
     assert!(
         problems.iter().all(|line| line.contains("toml.io")),
@@ -333,12 +333,12 @@ fn mistakes_of_syntax_come_alone() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_parser_panic(text in ".{0,200}") {
+    fn arbitrary_text_never_panics(text in ".{0,200}") {
         let _ = parse(&Source::new("p.toml", text));
     }
 
     #[test]
-    fn no_mutation_of_a_plan_makes_the_parser_panic(at in 0..SMALL.len(), length in 0..12_usize, put in "[a-z0-9\\[\\]=\". ]{0,8}") {
+    fn mutations_of_a_plan_never_panic(at in 0..SMALL.len(), length in 0..12_usize, put in "[a-z0-9\\[\\]=\". ]{0,8}") {
         let end = (at + length).min(SMALL.len());
         let text = format!("{}{put}{}", &SMALL[..at], &SMALL[end..]);
         if let Ok(plan) = parse(&Source::new("p.toml", text)) {

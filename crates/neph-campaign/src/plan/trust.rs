@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_decides_for_all_tls_endpoints_and_no_other() {
+    fn command_line_trust_applies_to_all_tls_endpoints_only() {
         let mut plan = read("ca_file = \"mine.pem\"\n");
         assert_eq!(plan.trust(&TrustedCertificates::Any), 1);
         assert_eq!(value(&plan, 0, "insecure"), Some(vec!["true".to_owned()]));

@@ -20,10 +20,10 @@ fn at(seconds: i64) -> Wall {
 /// One in ten is lost; the others take 1 ms and a microsecond for each before.
 fn message(seq: u64) -> Message {
     let due = i64::try_from(seq).expect("few") * 100_000_000;
-    let took = 1_000_000 + i64::try_from(seq).expect("few") * 1_000;
+    let round_trip_ns = 1_000_000 + i64::try_from(seq).expect("few") * 1_000;
     let mut marks = Marks::intended_at(Instant::from_nanos(due));
     marks.app_send = Some(Instant::from_nanos(due + 10));
-    marks.app_recv = Some(Instant::from_nanos(due + took));
+    marks.app_recv = Some(Instant::from_nanos(due + round_trip_ns));
     let mut message = Message::new(FlowIndex(0), Seq(seq), marks);
     message.outcome = if seq % 10 == 9 {
         Outcome::Lost
@@ -37,8 +37,8 @@ impl TestStore {
     /// 1,500 messages in two and a half minutes, that ended at second 1000.
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let campaign = Campaign::begun("kept", at(800));
-        let mut experiment = Experiment::begun(campaign.id, ScenarioId(1), at(850));
+        let campaign = Campaign::new("kept", at(800));
+        let mut experiment = Experiment::new(campaign.id, ScenarioId(1), at(850));
         let mut store = open(&folder.path().display().to_string(), Access::Write).expect("free");
         store.add_campaign(&campaign, &[]).expect("added");
         let mut recorder = store.begin(&experiment).expect("begun");
@@ -124,7 +124,7 @@ fn running_and_imported_campaigns_are_never_reduced() {
 }
 
 #[test]
-fn quantiles_of_minutes_are_those_of_the_messages_and_loss_stays_loss() {
+fn minute_summaries_keep_the_quantiles_and_loss_of_their_messages() {
     let test = TestStore::new();
     let mut store = test.store();
     let due = test.due(store.as_ref(), 30);

@@ -4,12 +4,12 @@ use super::*;
 use crate::expand::scenarios;
 use crate::plan::parse;
 
-fn plan(top: &str, rest: &str) -> (Plan, Vec<Scenario>) {
+fn plan(top: &str, endpoints_text: &str) -> (Plan, Vec<Scenario>) {
     let site = |name| format!("[[site]]\nname = \"{name}\"\nagent = \"{name}\"\n");
     let sites = ["ams", "lju", "mil"].map(site).concat();
     let text = format!(
         "version = 1\nname = \"p\"\ninterval = \"1s\"\nduration = \"1min\"\npause = \"1s\"\n{top}\n\
-         {sites}{rest}"
+         {sites}{endpoints_text}"
     );
     let plan = parse(&Source::new("p.toml", text)).unwrap_or_else(|reason| panic!("{reason:?}"));
     let matrix = scenarios(&plan);
@@ -20,8 +20,8 @@ fn endpoint(name: &str, more: &str) -> String {
     format!("[[endpoint]]\nname = \"{name}\"\nurl = \"udp://{name}\"\n{more}\n")
 }
 
-fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
-    let (plan, matrix) = plan(top, rest);
+fn rounds_of(top: &str, endpoints_text: &str) -> Vec<Vec<u32>> {
+    let (plan, matrix) = plan(top, endpoints_text);
     let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(
         plan_rounds
@@ -34,14 +34,14 @@ fn rounds_of(top: &str, rest: &str) -> Vec<Vec<u32>> {
 }
 
 #[test]
-fn circuits_without_a_common_end_run_at_the_same_time() {
+fn circuits_without_a_common_site_run_concurrently() {
     let all_sites = "from = [\"ams\", \"lju\"]";
-    let rest = endpoint("x", all_sites) + &endpoint("y", all_sites);
+    let endpoints_text = endpoint("x", all_sites) + &endpoint("y", all_sites);
     // ams -> x, lju -> x, ams -> y, lju -> y.
-    let mut scenario_rounds = rounds_of("", &rest);
+    let mut scenario_rounds = rounds_of("", &endpoints_text);
     scenario_rounds.sort();
     assert_eq!(scenario_rounds, [[0, 3], [1, 2]]);
-    let (plan, matrix) = plan("", &rest);
+    let (plan, matrix) = plan("", &endpoints_text);
     let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(plan_rounds.table.makespan, Span::from_secs(122));
     assert_eq!(plan_rounds.sequential_duration, Span::from_secs(244));
@@ -59,27 +59,31 @@ fn circuits_without_a_common_end_run_at_the_same_time() {
 
 #[test]
 fn an_endpoint_at_a_site_shares_that_host() {
-    let rest = endpoint("x", "from = \"ams\"\nat = \"lju\"") + &endpoint("y", "from = \"lju\"");
-    assert_eq!(rounds_of("", &rest).len(), 2);
-    let without_site = rest.replace("at = \"lju\"", "");
+    let endpoints_text =
+        endpoint("x", "from = \"ams\"\nat = \"lju\"") + &endpoint("y", "from = \"lju\"");
+    assert_eq!(rounds_of("", &endpoints_text).len(), 2);
+    let without_site = endpoints_text.replace("at = \"lju\"", "");
     assert_eq!(rounds_of("", &without_site).len(), 1);
 }
 
 #[test]
-fn loads_over_a_shared_link_wait_for_each_other_and_latency_does_not() {
+fn loads_over_a_shared_link_run_sequentially_and_latency_probes_concurrently() {
     let link = "[[shared_link]]\nname = \"uplink\"\nsites = [\"ams\", \"lju\"]\n";
-    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + link;
-    assert_eq!(rounds_of("mode = \"load\"", &rest).len(), 2);
-    assert_eq!(rounds_of("mode = \"quiet\"", &rest).len(), 1);
-    assert_eq!(rounds_of("mode = \"alone\"", &rest).len(), 2);
-    assert_eq!(rounds_of("mode = \"background\"", &rest).len(), 1);
+    let endpoints_text = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + link;
+    assert_eq!(rounds_of("mode = \"load\"", &endpoints_text).len(), 2);
+    assert_eq!(rounds_of("mode = \"quiet\"", &endpoints_text).len(), 1);
+    assert_eq!(rounds_of("mode = \"alone\"", &endpoints_text).len(), 2);
+    assert_eq!(rounds_of("mode = \"background\"", &endpoints_text).len(), 1);
 }
 
 #[test]
 fn background_pairs_share_a_round_at_one_site_but_fleets_do_not() {
-    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"ams\"");
-    assert_eq!(rounds_of("mode = \"background\"", &rest), [[0, 1]]);
-    assert_eq!(rounds_of("", &rest).len(), 2);
+    let endpoints_text = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"ams\"");
+    assert_eq!(
+        rounds_of("mode = \"background\"", &endpoints_text),
+        [[0, 1]]
+    );
+    assert_eq!(rounds_of("", &endpoints_text).len(), 2);
     let fleets =
         endpoint("x", "from = \"ams\"\nflows = 8") + &endpoint("y", "from = \"ams\"\nflows = 16");
     assert_eq!(rounds_of("mode = \"background\"", &fleets).len(), 2);
@@ -98,8 +102,9 @@ fn the_fleets_of_a_flow_set_stay_one_task() {
 fn scenarios_of_different_seasons_share_no_round() {
     let seasons = "[[season]]\nname = \"day\"\nhours = \"08:00-20:00\"\n\
         [[season]]\nname = \"night\"\nhours = \"20:00-08:00\"\n";
-    let rest = endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + seasons;
-    let (plan, matrix) = plan("", &rest);
+    let endpoints_text =
+        endpoint("x", "from = \"ams\"") + &endpoint("y", "from = \"lju\"") + seasons;
+    let (plan, matrix) = plan("", &endpoints_text);
     let plan_rounds = rounds(&plan, &matrix);
     assert_eq!(plan_rounds.table.rounds.len(), 2);
     for round in plan_rounds.scenarios() {

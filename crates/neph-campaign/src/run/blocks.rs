@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_keep_the_schedule_of_the_first() {
+    fn blocks_keep_the_period_of_the_first_block() {
         let at = |millis| Wall::from_unix_nanos(7) + Span::from_millis(millis);
         let schedule = Schedule {
             first_start: at(0),

@@ -259,7 +259,7 @@ impl Run<'_, '_> {
                 block: slot.block,
                 position: slot.position,
                 attempt: slot.attempt,
-                ..Experiment::begun(self.campaign.id, scenario.id, self.participants.clock.now())
+                ..Experiment::new(self.campaign.id, scenario.id, self.participants.clock.now())
             },
             scenario: scenario.clone(),
             site: site_of(self.plan, scenario),

@@ -26,9 +26,9 @@ pub fn next_season(
 }
 
 /// Whether a scenario's season has room at `now` for a rest and then its experiment.
-fn fits_season(plan: &Plan, scenario: &Scenario, now: Wall, rest: Span) -> bool {
+fn fits_season(plan: &Plan, scenario: &Scenario, now: Wall, pause: Span) -> bool {
     let season = season_of(plan, scenario);
-    season.is_none_or(|season| season.is_open_for(now, rest + length(scenario)))
+    season.is_none_or(|season| season.is_open_for(now, pause + length(scenario)))
 }
 
 fn season_of<'a>(plan: &'a Plan, scenario: &Scenario) -> Option<&'a Season> {
@@ -68,9 +68,9 @@ impl Run<'_, '_> {
     }
 
     /// Whether its season has room for a rest and then the experiment.
-    pub(super) fn has_room(&self, scenario: u32, rest: Span) -> bool {
+    pub(super) fn has_room(&self, scenario: u32, pause: Span) -> bool {
         let now = self.participants.clock.now();
-        fits_season(self.plan, &self.matrix[scenario as usize], now, rest)
+        fits_season(self.plan, &self.matrix[scenario as usize], now, pause)
     }
 
     /// When the first scenario that is still open may begin, and its season; `None` if all is done.

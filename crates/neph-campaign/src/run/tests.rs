@@ -144,7 +144,7 @@ fn all_complete_once(experiments: &[neph_model::Experiment], pairs: usize) -> bo
 }
 
 #[test]
-fn a_campaign_goes_through_its_blocks_in_time() {
+fn a_campaign_runs_its_blocks_on_schedule() {
     let mut lab = Lab::new(PLAN, &[]);
     let (campaign, progress) = lab.run_campaign().expect("it runs");
     assert_eq!(
@@ -242,7 +242,7 @@ fn a_campaign_resumes_after_ctrl_c_with_its_measured_messages() {
 }
 
 #[test]
-fn an_experiment_that_ctrl_c_kept_from_starting_is_no_attempt() {
+fn an_experiment_cancelled_before_its_start_is_no_attempt() {
     let outcomes = [FakeOutcome::Complete, FakeOutcome::CtrlCBeforeStart];
     let mut lab = Lab::new(PLAN, &outcomes);
     let (campaign, _) = lab.run_campaign().expect("it runs");
@@ -255,7 +255,7 @@ fn an_experiment_that_ctrl_c_kept_from_starting_is_no_attempt() {
 }
 
 #[test]
-fn after_a_kill_stored_messages_remain_and_nothing_runs_twice() {
+fn after_a_kill_stored_messages_remain_and_no_experiment_runs_twice() {
     let outcomes = [
         FakeOutcome::Complete,
         FakeOutcome::Killed,
@@ -315,7 +315,7 @@ fn throughput_checks_and_routes_are_measured_for_every_pair() {
 }
 
 #[test]
-fn scenarios_that_always_fail_are_given_up_with_their_reasons() {
+fn scenarios_that_always_fail_are_abandoned_with_their_reasons() {
     let mut lab = Lab::new(
         &PLAN.replace("[64, 128, 256]", "64"),
         &[FakeOutcome::Broken, FakeOutcome::Mute],
@@ -346,7 +346,7 @@ fn scenarios_that_always_fail_are_given_up_with_their_reasons() {
 }
 
 #[test]
-fn resuming_an_incomplete_campaign_retries_what_was_given_up() {
+fn resuming_an_incomplete_campaign_retries_abandoned_scenarios() {
     use FakeOutcome::{Complete, Refused};
     let outcomes = [FakeOutcome::Refused; 4];
     let mut lab = Lab::new(&PLAN.replace("[64, 128, 256]", "64"), &outcomes);

@@ -80,7 +80,7 @@ const MINIMUM: &str = "runs: 2\nruns_step_duration: 25\nendpoints:\n- descriptio
                      - description: b\n  destination: b:1\nintervals: [100]\nmsg_sizes: [64, 128]\n";
 
 #[test]
-fn the_time_that_is_missing_follows_from_the_other() {
+fn a_missing_duration_is_calculated_from_the_other_times() {
     // 4 steps of 25 s are 100 s: two minutes when rounded up.
     assert_eq!(read(MINIMUM).block_interval, Span::from_secs(120));
     // An interval of one minute leaves 15 s for each of 4 steps.
@@ -99,7 +99,7 @@ fn the_time_that_is_missing_follows_from_the_other() {
 }
 
 #[test]
-fn mistakes_have_their_places() {
+fn mistakes_are_reported_at_their_positions() {
     for (from, to, expected) in [
         (
             "runs: 2",
@@ -134,12 +134,12 @@ fn mistakes_have_their_places() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in ".{0,200}") {
+    fn arbitrary_text_never_panics(text in ".{0,200}") {
         let _ = parse(&Source::new("s.yaml", text));
     }
 
     #[test]
-    fn no_mutation_of_the_example_makes_the_parser_panic(at in 0..THESIS.len(), length in 0..20_usize, put in "[a-z0-9:\\[\\]\\-\". \\n]{0,8}") {
+    fn mutations_of_the_example_never_panic(at in 0..THESIS.len(), length in 0..20_usize, put in "[a-z0-9:\\[\\]\\-\". \\n]{0,8}") {
         let end = (at + length).min(THESIS.len());
         let text = format!("{}{put}{}", &THESIS[..at], &THESIS[end..]);
         let _ = parse(&Source::new("s.yaml", text));
@@ -160,25 +160,25 @@ fn a_key_without_a_value_equals_an_absent_key() {
 /// The Latency Tester accepts any certificate, its server's self-signed one too.
 #[test]
 fn tls_accepts_any_certificate_with_a_warning_unless_configured() {
-    let with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
+    let plan_with = |more: &str| read(&format!("{MINIMUM}tls_enabled: true\n{more}"));
     let parameter = |plan: &Plan, name: &str| {
         let name = ParameterName::from_name(name).expect("a parameter");
         let values = plan.endpoints[0].axes.parameters.get(&name)?;
         Some(values.iter().map(Parameter::text).collect::<Vec<_>>())
     };
-    let any = with("");
+    let any = plan_with("");
     assert_eq!(parameter(&any, "insecure"), Some(vec!["true".to_owned()]));
     assert!(
         any.notes
             .iter()
             .any(|note| note.starts_with("WARNING: any certificate"))
     );
-    let own_authority = with("ca_file: ca.pem\n");
+    let own_authority = plan_with("ca_file: ca.pem\n");
     assert_eq!(
         parameter(&own_authority, "ca_file"),
         Some(vec!["ca.pem".to_owned()])
     );
-    let public = with("insecure: false\n");
+    let public = plan_with("insecure: false\n");
     for plan in [own_authority, public] {
         assert_eq!(parameter(&plan, "insecure"), None);
         assert!(!plan.notes.iter().any(|note| note.contains("WARNING")));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_where_several_routers_answered_and_the_destination_are_no_routers_of_the_route() {
+    fn ambiguous_hops_and_the_destination_are_no_routers_of_the_route() {
         let hop = |ttl, last: &[u8]| Hop {
             ttl,
             addresses: last.iter().map(|last| [10, 0, 0, *last].into()).collect(),

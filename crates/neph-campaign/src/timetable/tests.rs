@@ -102,7 +102,7 @@ fn checked_rounds(tasks: &[Task]) -> Timetable {
 
 /// Section 6.3 of the fifth source: six circuits of four sites, six measurements of two minutes each.
 #[test]
-fn the_source_s_72_minutes_take_36() {
+fn the_example_of_72_minutes_takes_36() {
     let tasks: Vec<Task> = mesh(4, 6)
         .iter()
         .map(|task| Task::new(MINUTE.times(2), task.claims().to_vec()))
@@ -115,7 +115,7 @@ fn the_source_s_72_minutes_take_36() {
 }
 
 #[test]
-fn a_mesh_takes_as_few_rounds_as_there_can_be() {
+fn a_mesh_takes_the_minimum_number_of_rounds() {
     // 21: a greedy takes 22.
     for sites in (4..=24).chain([49, 50, 99, 100]) {
         let table = checked_rounds(&mesh(sites, 1));
@@ -136,20 +136,20 @@ fn a_mesh_of_200_sites_takes_199_rounds() {
 
 #[test]
 #[ignore = "in release it shows how long 15,000 circuits that are no mesh take"]
-fn a_graph_of_200_sites_takes_a_tenth_more_than_the_bound_at_most() {
+fn a_graph_of_200_sites_stays_within_10_percent_of_the_bound() {
     let table = rounds(&random_graph(200, 75, 1));
     assert!(table.ratio() <= 1.1, "{}", table.ratio());
 }
 
 #[test]
 #[ignore = "in release it shows how long 19,000 tasks of all modes and several lengths take"]
-fn tasks_of_all_kinds_between_200_sites_come_near_to_the_bound() {
+fn mixed_tasks_of_200_sites_stay_near_the_bound() {
     let table = rounds(&mixed_tasks(200, 95, 1));
     assert!(table.ratio() <= 1.1, "{}", table.ratio());
 }
 
 #[test]
-fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
+fn stars_paths_and_bipartite_graphs_take_the_minimum_number_of_rounds() {
     let star: Vec<Task> = (1..40).map(|to| circuit(0, to, MINUTE)).collect();
     assert_eq!(checked_rounds(&star).makespan, MINUTE.times(39));
     let list: Vec<Task> = (0..50)
@@ -167,7 +167,7 @@ fn stars_lists_and_two_sided_graphs_take_as_few_rounds_as_there_can_be() {
 }
 
 #[test]
-fn tasks_without_claims_run_at_once_and_no_tasks_take_no_time() {
+fn tasks_without_claims_run_immediately_and_an_empty_timetable_takes_no_time() {
     assert_eq!(checked_rounds(&[]).makespan, Span::ZERO);
     let unclaimed = vec![Task::new(MINUTE, []); 3];
     let table = checked_rounds(&unclaimed);
@@ -231,7 +231,7 @@ fn guard_intervals_are_part_of_the_makespan() {
 }
 
 #[test]
-fn the_reason_for_the_bound_is_a_sentence() {
+fn the_reason_of_the_bound_is_reported_as_text() {
     let reason = |tasks: &[Task]| checked_rounds(tasks).bound.reason.to_string();
     assert_eq!(
         reason(&mesh(5, 1)),
@@ -279,7 +279,7 @@ fn mixed_tasks(sites: usize, percent: u32, seed: u64) -> Vec<Task> {
 const DENSITIES: [u32; 6] = [5, 10, 25, 50, 75, 95];
 
 #[test]
-fn random_graphs_take_at_most_a_tenth_more_than_the_bound() {
+fn random_graphs_stay_within_10_percent_of_the_bound() {
     for sites in [4, 7, 10, 15, 21, 40, 61] {
         for percent in DENSITIES {
             for seed in 0..4 {
@@ -305,7 +305,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn no_two_tasks_in_conflict_overlap_whatever_they_claim(
+    fn conflicting_tasks_never_overlap(
         sites in 2_usize..14, percent in 1_u32..100, seed: u64
     ) {
         let table = checked_rounds(&mixed_tasks(sites, percent, seed));
@@ -317,7 +317,7 @@ proptest! {
 /// `cargo test --release -p neph-campaign timetable -- --ignored --nocapture`.
 #[test]
 #[ignore = "a minute in release; prints what docs/timetable.md reports"]
-fn every_mesh_and_larger_graphs_stay_within_a_tenth_of_the_bound() {
+fn every_mesh_and_large_graphs_stay_within_10_percent_of_the_bound() {
     for sites in 4..=200 {
         let table = rounds(&mesh(sites, 1));
         assert_eq!(find_faults(&mesh(sites, 1), &table), [""; 0]);

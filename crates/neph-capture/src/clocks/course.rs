@@ -87,7 +87,7 @@ impl Course {
             time_range(limits.at_most).zip(time_range(limits.at_least))
         else {
             return Err(StatsError::TooFew {
-                what: "a clock's offset, from messages in both directions",
+                subject: "a clock's offset, from messages in both directions",
                 need: 2,
                 have: limits.at_most.len().min(1) + limits.at_least.len().min(1),
             });

@@ -155,7 +155,7 @@ impl Passages {
                 Instant::from_nanos(first_time),
                 Instant::from_nanos(second_time),
             ),
-            Direction::Reverse => offset.back(
+            Direction::Reverse => offset.reverse(
                 Instant::from_nanos(second_time),
                 Instant::from_nanos(first_time),
             ),

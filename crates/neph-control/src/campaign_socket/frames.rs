@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_frame_has_and_a_name_that_is_none_are_refused() {
+    fn invalid_frame_lengths_and_agent_names_are_refused() {
         let framed = |length: usize, rest: &[u8]| {
             let length = u32::try_from(length).expect("it fits");
             [&length.to_le_bytes(), rest].concat()
         };
-        for wrong in [
+        for invalid in [
             framed(0, b""),
             framed(MAX_FRAME_BYTES + 1, &[0; 16]),
             framed(u32::MAX as usize, &[0; 16]),
@@ -108,7 +108,7 @@ mod tests {
             framed(3, b"\x02\xff\xfe"),
             framed(1, b"\x00"),
         ] {
-            read_frame(&mut wrong.as_slice()).expect_err("no frame");
+            read_frame(&mut invalid.as_slice()).expect_err("no frame");
         }
         let long = framed(MAX_FRAME_BYTES + 1, &[0; 16]);
         let refused = read_block(&mut long.as_slice()).expect_err("too long");

@@ -2,7 +2,7 @@
 
 use neph_model::{AgentName, OrderId, Span, Update};
 
-use super::out::{Out, Stage};
+use super::out::{OutstandingOrder, Stage};
 use super::{CANCEL_TIMEOUT, Dispatcher};
 use crate::InboxError;
 
@@ -17,7 +17,8 @@ impl Dispatcher {
 
     /// Removes an order that its agent cannot have received; returns whether it was removed.
     pub(crate) fn withdraw(&mut self, id: OrderId) -> Result<bool, InboxError> {
-        let is_unsent = |out: &Out| matches!(out.stage, Stage::Sent) && !out.may_have_arrived;
+        let is_unsent =
+            |out: &OutstandingOrder| matches!(out.stage, Stage::Sent) && !out.may_have_arrived;
         if !self.out.get(&id).is_some_and(is_unsent) {
             return Ok(false);
         }
@@ -36,7 +37,7 @@ impl Dispatcher {
 
     /// An agent that has not answered about a cancelled order in time.
     pub(crate) fn overdue_agent(&self, now: Span) -> Option<&AgentName> {
-        let is_late = |out: &&Out| {
+        let is_late = |out: &&OutstandingOrder| {
             let cancelled = out.cancelled_at.filter(|_| out.is_open());
             cancelled.is_some_and(|since| now - since > CANCEL_TIMEOUT)
         };

@@ -72,7 +72,7 @@ pub(super) enum Stage {
 /// An order that is out.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Out {
+pub(crate) struct OutstandingOrder {
     pub(crate) agent: AgentName,
     pub(crate) order: Order,
     pub(super) stage: Stage,
@@ -98,7 +98,7 @@ pub(crate) struct Out {
     pub(super) until: Option<Wall>,
 }
 
-impl Out {
+impl OutstandingOrder {
     pub(super) fn new(sent: SentOrder, stage: Stage) -> Self {
         Self {
             agent: sent.agent,

@@ -50,7 +50,7 @@ fn due(dispatcher: &mut Dispatcher, now: Span, wall: Wall) -> Result<Vec<ToAgent
 }
 
 #[test]
-fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
+fn a_cancelled_order_may_fetch_files_for_long_but_not_be_silent() {
     let (_folder, mut dispatcher, agent, id) = with_capture();
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let at = Span::from_secs;
@@ -86,7 +86,7 @@ fn a_cancelled_order_may_fetch_for_long_but_not_stay_silent() {
 }
 
 #[test]
-fn an_order_without_an_answer_is_repeated_ever_less_often_and_at_once_to_a_new_connection() {
+fn an_unanswered_order_is_repeated_with_backoff_and_immediately_after_reconnect() {
     let (_folder, mut dispatcher, agent, _) = with_capture();
     let wall = Wall::from_unix_nanos(1_000_000_000_000_000_000);
     let is_sent = |dispatcher: &mut Dispatcher, second: &i64| {

@@ -46,7 +46,7 @@ impl AgentPart {
                 self.result = Some(Ok(OrderResult::Experiments(results)));
             }
             Update::Done(result) => {
-                self.result = Some(result.map_err(|why| self.named(why)));
+                self.result = Some(result.map_err(|failure| self.named(failure)));
             }
             other => return Some(other),
         }
@@ -56,18 +56,18 @@ impl AgentPart {
     fn named_all<T>(&self, results: Vec<Result<T, OrderFailed>>) -> Vec<Result<T, OrderFailed>> {
         let results = results.into_iter();
         results
-            .map(|result| result.map_err(|why| self.named(why)))
+            .map(|result| result.map_err(|failure| self.named(failure)))
             .collect()
     }
 
     /// The reason of a refusal with the agent that refuses: the user must know whose policy it is.
-    fn named(&self, why: OrderFailed) -> OrderFailed {
+    fn named(&self, failure: OrderFailed) -> OrderFailed {
         match &self.agent {
-            Some(agent) if why.operation == REFUSED || why.is_permanent => OrderFailed {
-                reason: format!("agent {agent} refuses: {}", why.reason),
-                ..why
+            Some(agent) if failure.operation == REFUSED || failure.is_permanent => OrderFailed {
+                reason: format!("agent {agent} refuses: {}", failure.reason),
+                ..failure
             },
-            _ => why,
+            _ => failure,
         }
     }
 }

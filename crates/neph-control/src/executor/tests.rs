@@ -20,7 +20,7 @@ use world::ControllerWorld;
 const SEEDS: u64 = 300;
 
 #[test]
-fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
+fn each_result_is_stored_once_despite_loss_duplicates_and_kills() {
     let mut killed = BTreeMap::new();
     for seed in 1..=SEEDS {
         let mut world = ControllerWorld::new(seed);
@@ -47,10 +47,10 @@ fn each_result_is_stored_once_whatever_is_lost_doubled_or_killed() {
 }
 
 #[test]
-fn a_hostile_agent_changes_nothing_that_is_anothers() {
+fn a_hostile_agent_cannot_alter_the_results_of_others() {
     let mut world = ControllerWorld::new(7);
     world.live(40);
-    world.lie();
+    world.send_forged_messages();
     world.settle();
     world.check();
     assert!(world.controller().rejected() >= 6);

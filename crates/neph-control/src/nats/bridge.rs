@@ -179,7 +179,7 @@ impl Carrier {
 
     fn remove_agent(&mut self, agent: &AgentName) {
         if let Some(present) = self.present.remove(agent) {
-            self.hub.gone(agent, present.number);
+            self.hub.disconnected(agent, present.number);
             present.forwards.abort();
         }
     }

@@ -25,10 +25,13 @@ fn an_invitation_is_valid_for_one_agent_and_one_hour() {
     let late = registry
         .invite(name.clone(), now(0), [1; 32])
         .expect("invited");
-    let void = registry
+    let invalid = registry
         .enrol(&enrolment_of(&late), now(3601))
         .expect_err("it expired");
-    assert!(matches!(void, RegistryError::InvalidInvitation), "{void}");
+    assert!(
+        matches!(invalid, RegistryError::InvalidInvitation),
+        "{invalid}"
+    );
 
     let invitation = registry
         .invite(name.clone(), now(0), [2; 32])
@@ -44,10 +47,13 @@ fn an_invitation_is_valid_for_one_agent_and_one_hour() {
         matches!(second, RegistryError::InvalidInvitation),
         "{second}"
     );
-    let taken = registry
+    let name_taken = registry
         .invite(name.clone(), now(2), [3; 32])
         .expect_err("it is there");
-    assert!(matches!(taken, RegistryError::NameTaken { .. }), "{taken}");
+    assert!(
+        matches!(name_taken, RegistryError::NameTaken { .. }),
+        "{name_taken}"
+    );
     registry.revoke(&name).expect("it was there");
     assert_eq!(registry.agents().expect("readable"), []);
     registry
@@ -72,7 +78,7 @@ fn enrolment_with_an_invalid_public_key_is_refused() {
 }
 
 #[test]
-fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
+fn the_authority_is_reused_and_its_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path().join("control");
@@ -90,7 +96,7 @@ fn the_authority_stays_and_its_key_is_for_its_owner_alone() {
 }
 
 #[test]
-fn an_operator_is_no_agent_and_an_agent_no_operator() {
+fn operators_and_agents_have_separate_certificates() {
     let folder = tempfile::tempdir().expect("a folder");
     let registry = Registry::open(folder.path()).expect("writable");
     let name: AgentName = "anna".parse().expect("a name");
@@ -125,10 +131,10 @@ fn an_operator_is_no_agent_and_an_agent_no_operator() {
         registry.holder_of(&ders[1]).expect("readable"),
         Some(Holder::agent(name.clone()))
     );
-    let nobody = registry
+    let unknown = registry
         .revoke_operator(&name)
         .expect_err("it is gone")
         .to_string();
     let start = "there is no operator anna; neph control operators --control /";
-    assert!(nobody.starts_with(start), "{nobody}");
+    assert!(unknown.starts_with(start), "{unknown}");
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use neph_model::CampaignId;
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 use neph_text::{DiskError, FolderLock};
 
 use super::Schedule;
@@ -56,7 +56,9 @@ impl RunnerFolder {
             .stdin(lock.into_stdio())
             .stdout(Stdio::null())
             .stderr(Stdio::from(output));
-        Birth::default().leads_session().arrange(&mut command);
+        ChildOptions::default()
+            .leads_session()
+            .arrange(&mut command);
         command
             .spawn()
             .map_err(DiskError::of("start", &self.program))

@@ -282,15 +282,15 @@ impl Runner {
         let due = state.schedule.due(state.decided, now);
         let name = state.schedule.name.clone();
         if let Some(missed) = due.missed {
-            let why = if missed.first < self.began {
+            let reason = if missed.first < self.began {
                 CONTROLLER_NOT_RUNNING
             } else {
                 CHECK_MISSED
             };
-            self.book.note(&name, &Entry::missed(missed, why))?;
+            self.book.note(&name, &Entry::missed(missed, reason))?;
             state.decided = Some(missed.last);
             let runs = counted(missed.count, "run");
-            events.push(format!("schedule {name}: {runs} missed: {why}"));
+            events.push(format!("schedule {name}: {runs} missed: {reason}"));
         }
         let Some(at) = due.now else {
             return Ok(());

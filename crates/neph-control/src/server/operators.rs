@@ -35,11 +35,12 @@ pub(super) async fn operator(
     Extension(peer): Extension<Option<AuthenticatedPeer>>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let refused =
-        |status: StatusCode, why: &'static str| (status, CONNECTION_CLOSE, why).into_response();
+    let refused = |status: StatusCode, reason: &'static str| {
+        (status, CONNECTION_CLOSE, reason).into_response()
+    };
     let Some(peer) = peer else {
-        let why = "no enrolled operator has this certificate";
-        return refused(StatusCode::UNAUTHORIZED, why);
+        let reason = "no enrolled operator has this certificate";
+        return refused(StatusCode::UNAUTHORIZED, reason);
     };
     if peer.holder.role != Role::Operator {
         return refused(
@@ -48,8 +49,8 @@ pub(super) async fn operator(
         );
     }
     let Ok(permit) = Arc::clone(&shared.operator_permits).try_acquire_owned() else {
-        let why = "as many operators as may be are connected; try again later";
-        return refused(StatusCode::SERVICE_UNAVAILABLE, why);
+        let reason = "as many operators as may be are connected; try again later";
+        return refused(StatusCode::SERVICE_UNAVAILABLE, reason);
     };
     upgrade
         .max_message_size(MAX_MESSAGE_BYTES)

@@ -195,8 +195,8 @@ pub fn silence_reasons(
     let pairs = view.pairs.iter().zip(&view.fleet.endpoints);
     let silent_pairs = pairs
         .filter(|(pair, _)| pair.tally.replies == 0 && pair.tally.lost + pair.tally.failed > 0);
-    let mut reasons =
-        known_reasons.unwrap_or_else(|| silence.why(silent_pairs.map(|(_, endpoint)| endpoint)));
+    let mut reasons = known_reasons
+        .unwrap_or_else(|| silence.explain(silent_pairs.map(|(_, endpoint)| endpoint)));
     let all_pairs = view.pairs.iter();
     reasons.extend(all_pairs.filter_map(|pair| silence_text(pair, clock)));
     reasons

@@ -63,7 +63,10 @@ pub(super) fn answer_counts(totals: &FlowTotals) -> BTreeMap<String, u64> {
 
 /// A line if several servers answer at one address.
 pub(super) fn backends_line(totals: &FlowTotals) -> String {
-    let backend_clocks = totals.backends.several().zip(totals.backends.apart());
+    let backend_clocks = totals
+        .backends
+        .count_if_several()
+        .zip(totals.backends.apart());
     backend_clocks.map_or_else(String::new, |(machine_count, clock_difference)| {
         format!(
             "{machine_count} machines answer by turns at this address (their clocks are up to {clock_difference} apart): \

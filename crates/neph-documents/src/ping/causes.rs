@@ -54,7 +54,7 @@ fn build_unnamed_campaign(id: CampaignId) -> Campaign {
     Campaign {
         id,
         status: CampaignStatus::Complete,
-        ..Campaign::begun("ping", Wall::from_unix_nanos(0))
+        ..Campaign::new("ping", Wall::from_unix_nanos(0))
     }
 }
 
@@ -89,7 +89,7 @@ fn build_experiment(
             .map(|(index, (planned, _))| build_flow(planned, index))
             .collect(),
         tally: members[0].1.tally,
-        ..Experiment::begun(campaign, scenario, Wall::from_unix_nanos(0))
+        ..Experiment::new(campaign, scenario, Wall::from_unix_nanos(0))
     }
 }
 

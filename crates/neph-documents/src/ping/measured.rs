@@ -84,7 +84,7 @@ impl FlowTotals {
     /// The peer's clock minus the local one at the departure of the latest message, as far as the
     /// messages show it. `None` for several servers behind the address, which have several clocks.
     pub(super) fn offset(&self) -> Option<ClockOffset> {
-        if self.backends.several().is_some() {
+        if self.backends.count_if_several().is_some() {
             return None;
         }
         let sent_at = self.last_message.as_ref()?.marks.nic_tx?;

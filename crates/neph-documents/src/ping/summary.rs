@@ -242,7 +242,7 @@ fn short_name(set: StageSet) -> String {
 }
 
 fn directions_line(planned: &PlannedFlow, totals: &FlowTotals) -> String {
-    let same_clock = planned.discovery.same_clock && totals.backends.may_share_our_clock();
+    let same_clock = planned.discovery.same_clock && totals.backends.may_share_local_clock();
     let offset = if same_clock {
         Some(ClockOffset::SAME_CLOCK)
     } else {

@@ -310,7 +310,7 @@ fn warning_rows(experiments: &[Experiment], scenarios: &[Scenario]) -> Vec<Warni
         .filter(|experiment| !has_complete || is_complete(experiment));
     let mut rows: Vec<WarningKindRow> = Vec::new();
     for experiment in counted {
-        let generated_load = experiment.load_made(load(experiment));
+        let generated_load = experiment.generated_load(load(experiment));
         for warning in &experiment.warnings {
             let warning: &Warning = warning;
             let advice = warning.advice_under(generated_load.as_deref().as_slice());

@@ -273,7 +273,7 @@ fn flow_row(flow: &Flow) -> FlowRow {
 }
 
 fn warning_rows(experiment: &Experiment, load: Option<&str>) -> Vec<WarningRow> {
-    let generated_load = experiment.load_made(load);
+    let generated_load = experiment.generated_load(load);
     let rows = experiment.warnings.iter().map(|warning| WarningRow {
         warning: warning.clone(),
         advice: warning.advice_under(generated_load.as_deref().as_slice()),

@@ -82,7 +82,7 @@ mod tests {
     /// Calculated by hand for two flows with 10 and 30 of 100 lost. 20 % of 100 are 20, off by 10 each: 2 x
     /// 100 / (100 x 0.2 x 0.8) = 12.5, over one degree of freedom.
     #[test]
-    fn flows_that_lose_unlike_each_other_are_worth_less() {
+    fn unequal_loss_between_flows_reduces_the_effective_sample_size() {
         let deviation = dispersion_ratio([(10, 100), (30, 100)].into_iter());
         assert!((deviation - 12.5).abs() < 1e-12, "{deviation}");
         assert!((dispersion_ratio([(10, 100), (10, 100)].into_iter()) - 1.0).abs() < 1e-12);
@@ -92,7 +92,7 @@ mod tests {
 
     /// Newcombe's own example: 56 of 70 against 48 of 80 differ by 0.0524 to 0.3339.
     #[test]
-    fn the_least_difference_is_newcombes() {
+    fn the_minimum_loss_difference_is_the_newcombe_interval_bound() {
         let (low, others) = (
             share_with_cases(56, 70, 1.0).unwrap(),
             share_with_cases(48, 80, 1.0).unwrap(),

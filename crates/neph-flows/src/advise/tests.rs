@@ -16,7 +16,7 @@ fn evidence_of(world: &World) -> AdviceEvidence {
 }
 
 #[test]
-fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
+fn ports_on_stable_paths_are_advised_and_confirmed_by_the_backtest() {
     let evidence = evidence_of(&World {
         reshuffle_seconds: 0,
         seconds: 200,
@@ -39,7 +39,7 @@ fn where_paths_hold_ports_are_named_and_the_past_confirms_them() {
 
 /// The source's case: most flows are still there ten seconds later, and hardly one a minute later.
 #[test]
-fn ports_that_hold_for_seconds_only_are_stale_when_they_are_read() {
+fn port_advice_that_holds_for_seconds_is_refused_as_stale() {
     let evidence = evidence_of(&World {
         reshuffle_seconds: 40,
         seconds: 400,
@@ -76,7 +76,7 @@ fn a_dead_port_is_not_advised() {
 }
 
 #[test]
-fn loss_that_all_flows_share_excludes_no_port() {
+fn loss_shared_by_all_flows_excludes_no_port() {
     let flow = |port: u16, class, lost| FinalFlow {
         flow: 0,
         port,
@@ -133,7 +133,7 @@ fn a_low_path_that_loses_more_is_not_advised() {
 }
 
 #[test]
-fn where_flows_are_thrown_about_no_port_is_named_but_connections_help() {
+fn with_frequent_path_changes_several_connections_are_advised_instead_of_ports() {
     let evidence = evidence_of(&World {
         slots: 32,
         reshuffle_seconds: 5,
@@ -196,6 +196,6 @@ fn the_best_of_several_connections_follows_from_the_class_shares() {
 }
 
 #[test]
-fn the_caution_is_the_sources() {
+fn the_caution_is_the_warning_of_the_paper() {
     assert!(CAUTION.contains("ultimately defeating cloud TE operation"));
 }

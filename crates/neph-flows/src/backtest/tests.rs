@@ -54,7 +54,7 @@ fn run_backtest(view: &FleetView) -> Vec<Horizon> {
 }
 
 #[test]
-fn a_change_counts_from_the_time_it_was_reported() {
+fn a_change_counts_from_its_report_time() {
     // Two flows change places at 100 s, which was told at once, or half a minute later.
     let improved_flow: &[_] = &[(0, 100, 70, 0), (100, 200, 80, 1)];
     let worsened_flow: &[_] = &[(0, 100, 80, 1), (100, 200, 70, 0)];
@@ -74,7 +74,7 @@ fn a_change_counts_from_the_time_it_was_reported() {
 }
 
 #[test]
-fn a_port_that_went_silent_is_not_still_low() {
+fn a_silent_port_does_not_count_as_low_latency() {
     let silent: &[_] = &[(0, 100, 70, 0)];
     let low: &[_] = &[(20, 200, 70, 0)];
     let high: &[_] = &[(0, 200, 80, 1)];
@@ -86,7 +86,7 @@ fn a_port_that_went_silent_is_not_still_low() {
 }
 
 #[test]
-fn one_late_flow_does_not_keep_the_others_waiting() {
+fn one_late_flow_does_not_delay_the_others() {
     let low: &[_] = &[(0, 200, 70, 0)];
     let high: &[_] = &[(0, 200, 80, 1)];
     let mut flows = vec![low, high, low, high, low, high, low, high, low];

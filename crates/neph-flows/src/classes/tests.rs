@@ -11,7 +11,7 @@ fn near(base: Span, micros: i64) -> bool {
 /// Three paths of which each is nearer to the next than the tolerance: by single linkage one class,
 /// 0.95 ms wide, with no inflation.
 #[test]
-fn a_chain_of_near_paths_is_as_many_classes() {
+fn a_chain_of_similar_paths_has_one_class_per_path() {
     for (slots, jitter) in [(24, 30.0), (64, 30.0), (64, 300.0), (512, 300.0)] {
         let world = World {
             paths: vec![70_000, 70_475, 70_950],
@@ -36,7 +36,7 @@ fn a_chain_of_near_paths_is_as_many_classes() {
 }
 
 #[test]
-fn a_chain_that_flows_come_to_and_leave_is_as_many_classes() {
+fn a_chain_of_paths_with_flow_changes_has_one_class_per_path() {
     for jitter in [30.0, 300.0] {
         let world = World {
             paths: vec![70_000, 70_475, 70_950, 80_000],

@@ -34,7 +34,7 @@ fn is_near(base: Span, micros: i64) -> bool {
 }
 
 #[test]
-fn nearly_all_true_changes_and_no_false_ones_are_reported() {
+fn almost_all_true_changes_and_no_false_ones_are_reported() {
     for seed in 1..4 {
         let world = World {
             seed,
@@ -49,7 +49,7 @@ fn nearly_all_true_changes_and_no_false_ones_are_reported() {
 
 /// All round trips grow by 3 ms in 200 s, six times what two paths differ by.
 #[test]
-fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() {
+fn a_drift_of_all_flows_alters_neither_classes_nor_changes() {
     let world = World {
         seconds: 200,
         drift: 15_000,
@@ -87,7 +87,7 @@ fn a_drift_of_all_flows_leaves_classes_changes_and_their_evidence_as_they_are() 
 }
 
 #[test]
-fn classes_and_shares_are_those_of_the_network() {
+fn classes_and_shares_match_the_simulated_network() {
     let world = World {
         weights: vec![0.4, 0.3, 0.2, 0.1],
         slots: 256,
@@ -139,7 +139,7 @@ fn classes_and_shares_are_those_of_the_network() {
 }
 
 #[test]
-fn segments_follow_one_another_without_gaps() {
+fn segments_are_contiguous() {
     let (digest, _) = World::default().digest();
     let view = digest.view();
     assert_eq!(view.flows.len(), 64);
@@ -175,7 +175,7 @@ fn a_quiet_network_has_flows_but_no_changes() {
 }
 
 #[test]
-fn a_renewed_flow_begins_anew_and_is_no_change() {
+fn a_replaced_flow_starts_a_new_history_and_is_no_path_change() {
     let world = World {
         reshuffle_seconds: 0,
         ..World::default()
@@ -207,7 +207,7 @@ fn a_renewed_flow_begins_anew_and_is_no_change() {
 
 /// Rounded, the base latencies of one path would lie in heaps.
 #[test]
-fn flows_on_one_path_are_one_group_whatever_their_jitter() {
+fn flows_on_one_path_are_one_group_despite_jitter() {
     for (seed, jitter) in (1..).zip([10.0, 30.0, 100.0, 300.0]) {
         let world = World {
             slots: 512,
@@ -235,7 +235,7 @@ fn flows_on_one_path_are_one_group_whatever_their_jitter() {
 }
 
 #[test]
-fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
+fn a_silent_flow_stays_in_its_class_until_its_last_reply() {
     let world = World {
         dead_slot: Some((5, 60)),
         reshuffle_seconds: 0,
@@ -256,7 +256,7 @@ fn a_flow_that_went_silent_is_where_it_was_until_its_last_reply() {
 }
 
 #[test]
-fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
+fn a_restarted_reflector_causes_no_reordering_or_loss() {
     let world = World {
         restart_second: Some(40),
         reshuffle_seconds: 0,
@@ -289,7 +289,7 @@ fn a_reflector_that_is_started_again_reorders_and_loses_nothing() {
 }
 
 #[test]
-fn messages_of_lanes_that_are_not_there_are_passed_over() {
+fn messages_of_unknown_slots_are_skipped() {
     let mut digest = Digest::new(&World::default().fleet(), Settings::default()).unwrap();
     digest.push(&message(64, 0, 0, 1));
     assert_eq!(digest.tally().messages(), 0);

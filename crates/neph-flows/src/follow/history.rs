@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_between_a_change_and_its_report_is_not_the_old_route() {
+    fn a_trace_between_a_change_and_its_report_is_not_used_as_the_old_route() {
         let (old_route, route_between) = (known_route(&[1], 20, 30), known_route(&[2], 120, 130));
         let after = known_route(&[2], 200, 210);
         let both_routes = [old_route.clone(), route_between.clone()];
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_that_was_not_over_before_the_next_change_is_of_neither_path() {
+    fn a_trace_that_overlaps_the_next_change_is_assigned_to_no_path() {
         let before = [known_route(&[1], 20, 30)];
         let compare_until = |last| comparison(&[300], &before, &known_route(&[2], 200, last));
         assert_eq!(compare_until(290), Ok((true, 30)));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_was_withdrawn_parts_no_paths() {
+    fn a_withdrawn_change_separates_no_paths() {
         let mut history = History::of(9);
         history.record_result(known_route(&[1], 20, 30));
         assert!(history.is_traced());
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_routers_that_answered_both_times_are_compared() {
+    fn only_routers_that_answered_in_both_traces_are_compared() {
         let differ =
             |before: &[u8], after: &[u8]| routers_differ(&route(9, before), &route(9, after));
         assert_eq!(differ(&[1, 2, 3], &[1, 2, 3]), Some(false));

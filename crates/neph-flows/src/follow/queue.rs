@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reshuffle_of_the_largest_fleet_leaves_one_trace_of_each_lane() {
+    fn path_changes_of_all_flows_leave_one_queued_trace_per_slot() {
         let mut queue = TraceQueue::default();
         for port in 0..4 {
             for slot in 0..50_000 {

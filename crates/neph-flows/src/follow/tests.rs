@@ -109,7 +109,7 @@ fn a_verdict_waits_until_no_further_change_can_be_reported() {
 }
 
 #[test]
-fn a_path_that_was_left_before_it_was_traced_speaks_neither_for_nor_against_a_change() {
+fn a_path_left_before_its_trace_is_no_evidence() {
     let mut tracker = start_tracker();
     finish_trace(&mut tracker, 1, 5);
     // There and back again before the first of both was traced.
@@ -183,7 +183,7 @@ fn withdrawn_changes_are_not_traced_and_running_traces_are_marked() {
 }
 
 #[test]
-fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
+fn routes_of_a_replaced_flow_are_not_compared() {
     let mut tracker = start_tracker();
     finish_trace(&mut tracker, 1, 5);
     tracker.record_change(&change(20));
@@ -198,7 +198,7 @@ fn a_flow_whose_port_was_renewed_is_not_compared_with_the_one_before() {
 }
 
 #[test]
-fn no_more_traces_run_at_a_time_than_routers_answer() {
+fn concurrent_traces_are_limited_to_the_rate_of_router_answers() {
     let mut tracker = RouteTracker::new(&fleet());
     tracker.begin(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     let running: Vec<TraceOrder> = std::iter::from_fn(|| tracker.next_trace()).collect();

@@ -54,7 +54,7 @@ fn each_flow_counts_once_with_its_median() {
 }
 
 #[test]
-fn bins_close_as_time_goes_on_and_empty_ones_leave_no_trace() {
+fn bins_close_in_time_order_and_empty_bins_are_not_stored() {
     let mut bins = default_bins();
     for (slot, second) in [
         (0, 1),
@@ -88,7 +88,7 @@ fn bins_close_as_time_goes_on_and_empty_ones_leave_no_trace() {
 }
 
 #[test]
-fn a_renewed_flow_is_another_flow() {
+fn a_replaced_flow_counts_as_a_new_flow() {
     let mut bins = default_bins();
     push(&mut bins, (0, 1), 0, Span::from_millis(10));
     push(&mut bins, (0, 2), 1, Span::from_millis(12));
@@ -116,7 +116,7 @@ fn bins_beyond_the_maximum_are_thinned_evenly() {
 }
 
 #[test]
-fn a_flow_that_lost_everything_is_slower_than_all_others() {
+fn a_flow_that_lost_all_messages_ranks_slowest() {
     let mut bins = default_bins();
     for flow in 0..9 {
         let round_trip = Span::from_millis(10 + i64::from(flow));
@@ -148,7 +148,7 @@ fn a_bin_with_only_losses_reports_lost_latencies() {
 
 /// What is lost is known when the timeout is over, when others are far ahead.
 #[test]
-fn a_loss_counts_in_the_bin_in_which_it_was_sent_however_long_the_timeout() {
+fn a_loss_counts_in_the_bin_of_its_send_time() {
     let settings = Settings {
         settle: Span::from_secs(90),
         ..Settings::default()

@@ -99,7 +99,7 @@ fn messages_that_the_peer_counted_were_lost_on_the_reverse_path() {
 }
 
 #[test]
-fn a_shorter_way_there_lets_requests_overtake() {
+fn a_shorter_forward_path_reorders_requests() {
     let mut message_paths = vec![MessagePath::Takes(20, 10); 5];
     message_paths.extend([MessagePath::Takes(8, 10); 5]);
     // At 5 ms the first on the new path overtakes two, the second one of these.
@@ -111,7 +111,7 @@ fn a_shorter_way_there_lets_requests_overtake() {
 }
 
 #[test]
-fn a_shorter_way_back_lets_replies_overtake() {
+fn a_shorter_reverse_path_reorders_replies() {
     let mut message_paths = vec![MessagePath::Takes(10, 20); 5];
     message_paths.extend([MessagePath::Takes(10, 8); 5]);
     let tally = run(5, &message_paths);
@@ -164,7 +164,7 @@ fn messages_without_kernel_timestamps_are_ignored_for_reordering() {
 }
 
 #[test]
-fn a_longer_way_reorders_nothing() {
+fn a_longer_path_reorders_nothing() {
     let mut message_paths = vec![MessagePath::Takes(8, 8); 5];
     message_paths.extend([MessagePath::Takes(30, 30); 5]);
     let tally = run(5, &message_paths);
@@ -220,7 +220,7 @@ fn tally_of(transmissions: &[Transmission]) -> FlowTally {
 }
 
 #[test]
-fn the_last_replys_copies_raise_the_next_count() {
+fn duplicates_of_the_last_reply_increase_the_next_count() {
     use Transmission::{DuplicatedForward, LostForward, LostReverse, Single};
     // Either the request was doubled and the next one lost there, or the reply was doubled and
     // the next one's reply lost: the count is the same.
@@ -235,7 +235,7 @@ fn the_last_replys_copies_raise_the_next_count() {
 
 proptest! {
     #[test]
-    fn with_loss_and_doubling_no_loss_gets_the_wrong_direction(
+    fn with_loss_and_duplicates_no_loss_gets_the_wrong_direction(
         transmissions in prop::collection::vec(prop::sample::select(vec![
             Transmission::Single, Transmission::DuplicatedForward, Transmission::DuplicatedReverse, Transmission::LostForward, Transmission::LostReverse,
         ]), 1..60)

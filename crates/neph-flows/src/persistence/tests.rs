@@ -24,7 +24,7 @@ fn stay(seconds: i64, ended: bool) -> Stay {
 /// The 21 children who took 6-MP (Freireich et al. 1963), weeks in remission; survival as every
 /// textbook has it (Kalbfleisch and Prentice; Kleinbaum, table 2.1).
 #[test]
-fn the_textbooks_curve_comes_out() {
+fn the_survival_curve_matches_the_textbook_example() {
     let relapsed = [6, 6, 6, 7, 10, 13, 16, 22, 23].map(|weeks| stay(weeks, true));
     let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35].map(|weeks| stay(weeks, false));
     let all_stays: Vec<Stay> = relapsed.into_iter().chain(censored).collect();
@@ -152,7 +152,7 @@ fn a_stay_that_ends_exactly_at_the_limit_counts_as_ended() {
 }
 
 #[test]
-fn a_change_of_both_ways_is_none_of_one_way_alone() {
+fn a_change_of_both_directions_counts_for_neither_single_direction() {
     let includes = |kind: ChangeKind, direction| kind.includes((Some(0), Some(1)), direction);
     let directions = [Direction::Forward, Direction::Reverse, Direction::Both].map(Some);
     assert_eq!(

@@ -111,7 +111,7 @@ const DRIFT_NANOS_PER_SECOND: i64 = 20_000;
 
 /// None of more than 1,800: with 95 % certainty fewer than 0.17 % are wrong.
 #[test]
-fn under_jitter_no_other_way_is_named_than_the_one_that_moved_by_two_milliseconds() {
+fn with_jitter_a_2_ms_change_never_gets_the_wrong_direction() {
     for (second, truth) in [
         ((37_000, 35_000), Direction::Forward),
         ((35_000, 37_000), Direction::Reverse),

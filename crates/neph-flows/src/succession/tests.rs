@@ -42,7 +42,7 @@ fn run_with_replacements(messages: i64, rounds: i64, base: Base) -> FleetView {
 
 /// The detector speaks 2 s late: of flows that were followed by one, two or ten others.
 #[test]
-fn flows_that_are_renewed_soon_and_stay_on_their_paths_make_no_changes() {
+fn short_lived_flows_on_stable_paths_report_no_changes() {
     let one_path: Base = |_, _, _| 12 * MS;
     let several_paths: Base = |slot, flow, _| (12 + 2 * ((i64::from(slot) + flow) % 4)) * MS;
     for messages in [4, 10, 20, 40, 60, 100] {

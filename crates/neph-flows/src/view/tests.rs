@@ -10,7 +10,7 @@ const SECOND: i64 = 1_000_000_000;
 
 /// The peer counts both of the first flow's requests that are lost; one of the second's never came.
 #[test]
-fn a_message_whose_reply_came_late_was_lost_on_neither_way() {
+fn a_message_with_a_late_reply_is_lost_in_neither_direction() {
     let fleet = World {
         slots: 2,
         ..World::default()

@@ -92,7 +92,7 @@ fn two_changes_reported_as_one_have_no_direction() {
 }
 
 #[test]
-fn a_temporary_level_is_counted_and_scattered_messages_are_not() {
+fn messages_of_a_temporary_level_are_counted_but_scattered_ones_are_not() {
     let unexplained = |latency: fn(i64) -> i64| {
         let (mut witness, mut drift) = (Witness::default(), Drift::default());
         let conditions = WitnessConditions {
@@ -163,13 +163,13 @@ fn peer_timestamps_show_which_direction_moved_despite_clock_drift() {
 }
 
 #[test]
-fn a_ttl_that_became_another_speaks_for_a_change() {
+fn a_changed_ttl_is_evidence_for_a_path_change() {
     assert!(evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 58)).ttl);
     assert!(!evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 60)).ttl);
 }
 
 #[test]
-fn overtaking_speaks_for_a_fall_and_not_for_a_rise() {
+fn reordering_is_evidence_for_a_decrease_and_not_for_an_increase() {
     assert!(evidence_of_change((10_000, 10_000), (8_000, 10_000), (60, 60)).reordered);
     assert!(!evidence_of_change((10_000, 10_000), (12_000, 10_000), (60, 60)).reordered);
 }

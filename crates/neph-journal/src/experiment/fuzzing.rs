@@ -71,9 +71,9 @@ fn check(record: &Record) {
     let mut once = Vec::new();
     write(record, &mut once);
     let reread = super::decode::record(&once).expect("what we write reads");
-    let mut twice = Vec::new();
-    write(&reread, &mut twice);
-    assert_eq!(once, twice, "{record:?}");
+    let mut copy = Vec::new();
+    write(&reread, &mut copy);
+    assert_eq!(once, copy, "{record:?}");
 }
 
 fn write(record: &Record, out: &mut Vec<u8>) {

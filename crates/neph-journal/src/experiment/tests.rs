@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_leaves_a_prefix(
+    fn a_truncated_journal_yields_a_prefix(
         records in prop::collection::vec(any_record(), 1..12),
         cut in any::<prop::sample::Index>(),
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flipped_bit_leaves_a_prefix(
+    fn a_bit_error_yields_a_prefix(
         records in prop::collection::vec(any_record(), 1..12),
         place_of in any::<prop::sample::Index>(),
         bit in 0..8_u32,
@@ -105,13 +105,13 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _record = decode::record(&bytes);
     }
 }
 
 #[test]
-fn a_journal_of_another_experiment_has_nothing_for_this_one() {
+fn a_journal_of_another_experiment_is_ignored() {
     let (_folder, path, id) = journal_folder();
     write(&path, id, &[Record::Message(message(0, 0))]);
     assert_eq!(read(&path, ExperimentId::new()), []);
@@ -141,7 +141,7 @@ fn messages_are_read_in_order_of_flow_and_number() {
 }
 
 #[test]
-fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
+fn a_record_above_the_size_limit_is_refused_without_side_effects() {
     let (_folder, path, id) = journal_folder();
     let mut writer = JournalWriter::create(&path, id).expect("a new journal");
     let huge = neph_model::Event {
@@ -157,7 +157,7 @@ fn a_record_beyond_the_limit_is_refused_and_spoils_nothing() {
 
 /// Journals of older versions end a TCP state with the delivery rate.
 #[test]
-fn a_message_without_the_counter_of_dsacks_reads_too() {
+fn a_message_without_the_dsack_counter_is_readable() {
     let mut uncounted = message(3, 0);
     let state = TcpState {
         cwnd: 10,

@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_cut_or_a_flipped_bit_leaves_a_prefix(
+    fn a_truncation_or_bit_error_yields_a_prefix(
         messages in prop::collection::vec(any_fleet_message(), 1..30),
         at in any::<prop::sample::Index>(),
         bit in 0..9_u32,
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fuzzing::framed(folder.path(), &[&bytes[..bytes.len() / 2]], &bytes[bytes.len() / 2..]);
         fuzzing::check_complete(folder.path(), &bytes);
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn a_full_segment_is_reported_once_and_the_next_message_opens_the_next() {
+fn a_full_segment_is_reported_once_and_the_next_message_opens_a_new_one() {
     let (_folder, folder, id) = journal_folder();
     let mut writer = FleetWriter::new(&folder, id);
     assert_eq!(writer.append(&[]).expect("nothing to do"), None);

@@ -26,7 +26,7 @@ struct OpenSegment {
     writer: SegmentWriter,
     messages: u64,
     /// Send time of its first message.
-    begun: i64,
+    first_sent_ns: i64,
 }
 
 impl FleetWriter {
@@ -57,7 +57,7 @@ impl FleetWriter {
         if appended.is_ok() {
             open.messages += messages.len() as u64;
         }
-        let duration = last.sent.nanos().saturating_sub(open.begun);
+        let duration = last.sent.nanos().saturating_sub(open.first_sent_ns);
         let is_full = open.messages >= SEGMENT_MESSAGES || duration >= SEGMENT_TIME;
         let number = open.number;
         if appended.is_err() || !is_full {
@@ -78,7 +78,7 @@ impl FleetWriter {
             number,
             writer,
             messages: 0,
-            begun: first.sent.nanos(),
+            first_sent_ns: first.sent.nanos(),
         })
     }
 }

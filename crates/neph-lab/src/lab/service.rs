@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 
 use neph_sys::files::NO_FOLLOW;
 use neph_sys::place::Placement;
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 
 use super::LabError;
 use crate::program;
@@ -261,7 +261,7 @@ fn spawn(service: &Service, placement: &Placement, output: OwnedFd) -> Result<Ch
         .stdout(output.try_clone().map_err(failed)?)
         .stderr(output)
         .process_group(0);
-    placement.arrange(Birth::default().dies_with_thread(), &mut command)?;
+    placement.arrange(ChildOptions::default().dies_with_thread(), &mut command)?;
     command.spawn().map_err(failed)
 }
 

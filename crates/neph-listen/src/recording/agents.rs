@@ -12,10 +12,10 @@ use std::sync::atomic::Ordering;
 use neph_model::{AgentName, CaptureOrder, Captured, ClockReading, PacketSample, Span};
 use neph_text::PrintableText;
 
-use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::course::Tally;
+use super::point_text::PointLocation;
 use super::relay::relay_moved;
-use super::spelling::Spot;
+use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{LivePackets, PointRecording, Wanted};
 use crate::ListenError;
 
@@ -74,7 +74,7 @@ impl<'a> AgentPoints<'a> {
         Self {
             points: points
                 .into_iter()
-                .map(|(index, begun)| (index, Some(begun)))
+                .map(|(index, started)| (index, Some(started)))
                 .collect(),
             outcomes: Vec::new(),
             shared,
@@ -84,14 +84,14 @@ impl<'a> AgentPoints<'a> {
 
     /// The captures to run.
     pub(super) fn captures(&self) -> Vec<AgentCapture> {
-        let begun = self.points.iter();
-        let begun = begun.filter_map(|(index, begun)| Some((*index, begun.as_ref()?)));
-        let captures = begun.filter_map(|(index, begun)| match &begun.point.spot {
-            Spot::Agent(agent, interface) => Some(AgentCapture {
+        let started = self.points.iter();
+        let started = started.filter_map(|(index, started)| Some((*index, started.as_ref()?)));
+        let captures = started.filter_map(|(index, started)| match &started.point.location {
+            PointLocation::Agent(agent, interface) => Some(AgentCapture {
                 agent: agent.clone(),
                 order: self.order(index, &interface.name),
             }),
-            Spot::Here(_) | Spot::RemotePoint(..) => None,
+            PointLocation::Local(_) | PointLocation::Remote(..) => None,
         });
         captures.collect()
     }
@@ -121,18 +121,18 @@ impl<'a> AgentPoints<'a> {
     }
 
     /// Receives a capture.
-    fn take(&mut self, begun: StartedCapture<'_>, captured: Captured, path: &Path) -> Outcome {
+    fn take(&mut self, started: StartedCapture<'_>, captured: Captured, path: &Path) -> Outcome {
         let StartedCapture {
             point,
             path: own_path,
             mut file,
             tally,
-        } = begun;
+        } = started;
         let first = captured.clock.first().map(|reading| reading.offset);
         let moved = self.moved.entry(captured.kernel.clone());
         let ahead = *moved.or_insert_with(|| first.unwrap_or(Span::ZERO));
         // The counts during the capture are replaced.
-        let final_tally = Tally::new(tally.most(), self.shared.options.limit.0);
+        let final_tally = Tally::new(tally.max_packets(), self.shared.options.limit.0);
         let relayed = File::open(path).map_err(|reason| reason.to_string());
         let relayed = relayed.and_then(|mut source| {
             let relayed = relay_moved(&mut source, &mut file, &final_tally, -ahead);
@@ -195,9 +195,9 @@ impl AgentsCourse for AgentPoints<'_> {
     }
 
     fn counted(&mut self, index: usize, packets: u64) {
-        if let Some((_, Some(begun))) = self.points.get(index) {
-            begun.tally.counted(packets, 0);
-            begun.tally.begun();
+        if let Some((_, Some(started))) = self.points.get(index) {
+            started.tally.counted(packets, 0);
+            started.tally.mark_begun();
         }
     }
 
@@ -213,20 +213,20 @@ impl AgentsCourse for AgentPoints<'_> {
     }
 
     fn ended(&mut self, index: usize, captured: Result<(Captured, &Path), String>) {
-        let Some((of_all, begun)) = self.points.get_mut(index) else {
+        let Some((of_all, started)) = self.points.get_mut(index) else {
             return;
         };
-        let (of_all, Some(begun)) = (*of_all, begun.take()) else {
+        let (of_all, Some(started)) = (*of_all, started.take()) else {
             return;
         };
-        let tally = begun.tally;
+        let tally = started.tally;
         let outcome = match captured {
-            Ok((captured, path)) => self.take(begun, captured, path),
+            Ok((captured, path)) => self.take(started, captured, path),
             Err(reason) => Outcome {
                 recorded: PointRecording {
-                    name: begun.point.name.clone(),
-                    file: begun.path,
-                    host: begun.point.name.clone(),
+                    name: started.point.name.clone(),
+                    file: started.path,
+                    host: started.point.name.clone(),
                     packets: 0,
                     lost: None,
                     listened: None,
@@ -234,13 +234,13 @@ impl AgentsCourse for AgentPoints<'_> {
                 },
                 fault: Some(ListenError::refused(format!(
                     "{} ({}): {}",
-                    begun.point.name,
-                    begun.point.description(),
+                    started.point.name,
+                    started.point.description(),
                     PrintableText::text(&reason)
                 ))),
             },
         };
-        tally.ended();
+        tally.mark_ended();
         self.outcomes.push((of_all, outcome));
     }
 }

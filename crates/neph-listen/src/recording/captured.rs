@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 use neph_model::{ClockReading, Span, Wall};
 use neph_sys::clock;
 
-use super::begun::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::point::record;
+use super::point_text::{Host, Interface, Point, PointLocation};
 use super::relay::relay;
 use super::remote::Output;
-use super::spelling::{Host, Interface, Point, Spot};
+use super::started_capture::{Outcome, SharedState, StartedCapture, kernel, unwritten};
 use super::{PointRecording, RecordingOptions};
 use crate::{CaptureInterface, CaptureMethod, ListenError, Listening, Writing};
 
@@ -19,18 +19,20 @@ pub(super) fn open_these<'p>(
     options: &RecordingOptions,
 ) -> Result<Vec<CaptureInterface>, ListenError> {
     let wanted = options.choice.wanted();
-    let open = |point: &Point| match &point.spot {
-        Spot::Here(Interface { name, site }) => Some(CaptureInterface::open(&Listening {
-            interface: name,
-            site: site.as_deref(),
-            remote: "iface:INTERFACE@SITE",
-            snaplen: options.snaplen,
-            ring: options.ring,
-            most: options.count.unwrap_or(u64::MAX),
-            wanted: &wanted,
-            method: Some(CaptureMethod::Ring),
-        })),
-        Spot::RemotePoint(..) | Spot::Agent(..) => None,
+    let open = |point: &Point| match &point.location {
+        PointLocation::Local(Interface { name, site }) => {
+            Some(CaptureInterface::open(&Listening {
+                interface: name,
+                site: site.as_deref(),
+                remote: "iface:INTERFACE@SITE",
+                snaplen: options.snaplen,
+                ring: options.ring,
+                max_packets: options.count.unwrap_or(u64::MAX),
+                wanted: &wanted,
+                method: Some(CaptureMethod::Ring),
+            }))
+        }
+        PointLocation::Remote(..) | PointLocation::Agent(..) => None,
     };
     points.filter_map(open).collect()
 }
@@ -41,7 +43,7 @@ fn now() -> Wall {
 
 /// Records a local interface.
 pub(super) fn listen(
-    begun: StartedCapture<'_>,
+    started: StartedCapture<'_>,
     mut capture_interface: CaptureInterface,
     shared: SharedState<'_>,
 ) -> Outcome {
@@ -50,10 +52,10 @@ pub(super) fn listen(
         path,
         file,
         tally,
-    } = begun;
+    } = started;
     let (link, snaplen) = capture_interface.format();
     let mut writing = Writing::with_header(file, link, snaplen);
-    tally.begun();
+    tally.mark_begun();
     let (from, mut until) = (now(), None);
     let recorded = record(
         &mut capture_interface,
@@ -71,7 +73,7 @@ pub(super) fn listen(
     let counters = capture_interface.counters();
     let packets = writing.packets();
     tally.counted(counters.packets, writing.bytes());
-    tally.ended();
+    tally.mark_ended();
     Outcome {
         recorded: PointRecording {
             name: point.name.clone(),
@@ -101,7 +103,7 @@ fn own_clock(from: Wall) -> Vec<ClockReading> {
 
 /// Receives the capture of a point on another host.
 pub(super) fn fetch(
-    begun: StartedCapture<'_>,
+    started: StartedCapture<'_>,
     host: &Host,
     output: Output,
     shared: SharedState<'_>,
@@ -111,11 +113,11 @@ pub(super) fn fetch(
         path,
         mut file,
         tally,
-    } = begun;
+    } = started;
     let ((relayed, was_asked), remote_report) = output.read(|capture| {
         let relayed = relay(capture, &mut file, tally);
         let was_asked = shared.is_over.load(Ordering::Relaxed);
-        tally.ended();
+        tally.mark_ended();
         (relayed, was_asked)
     });
     file.flush();
@@ -131,7 +133,7 @@ pub(super) fn fetch(
         (Ok(()), Ok(())) => Some(ListenError::refused(format!(
             "{}: {}",
             point.name,
-            remote_report.why(destination)
+            remote_report.failure_reason(destination)
         ))),
     };
     Outcome {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug)]
 pub(super) struct Tally {
     /// Maximum number of packets.
-    most: u64,
+    max_packets: u64,
     /// Maximum number of bytes.
     limit: u64,
     packets: AtomicU64,
@@ -19,9 +19,9 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    pub(super) const fn new(most: u64, limit: u64) -> Self {
+    pub(super) const fn new(max_packets: u64, limit: u64) -> Self {
         Self {
-            most,
+            max_packets,
             limit,
             packets: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
@@ -41,17 +41,17 @@ impl Tally {
     }
 
     /// The capture has a header: packets are recorded from now on.
-    pub(super) fn begun(&self) {
+    pub(super) fn mark_begun(&self) {
         self.has_begun.store(true, Ordering::Relaxed);
     }
 
     /// Maximum number of packets.
-    pub(super) const fn most(&self) -> u64 {
-        self.most
+    pub(super) const fn max_packets(&self) -> u64 {
+        self.max_packets
     }
 
     /// No more packets follow.
-    pub(super) fn ended(&self) {
+    pub(super) fn mark_ended(&self) {
         self.has_ended.store(true, Ordering::Relaxed);
     }
 
@@ -73,7 +73,7 @@ impl Tally {
 
     /// Whether the maximum number of packets or bytes is reached.
     pub(super) fn is_enough(&self) -> bool {
-        self.packets() >= self.most || self.is_at_limit()
+        self.packets() >= self.max_packets || self.is_at_limit()
     }
 
     /// Whether the maximum number of bytes is reached.

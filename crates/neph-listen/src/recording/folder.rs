@@ -17,7 +17,7 @@ pub(super) struct Folder {
     path: PathBuf,
     goes_away: bool,
     /// Captures that were started.
-    begun: Vec<PathBuf>,
+    created_files: Vec<PathBuf>,
 }
 
 impl Folder {
@@ -33,7 +33,7 @@ impl Folder {
             return Ok(Self {
                 path,
                 goes_away: false,
-                begun: Vec::new(),
+                created_files: Vec::new(),
             });
         }
         let temporary = std::env::temp_dir();
@@ -41,7 +41,7 @@ impl Folder {
         Ok(Self {
             path,
             goes_away: true,
-            begun: Vec::new(),
+            created_files: Vec::new(),
         })
     }
 
@@ -55,7 +55,7 @@ impl Folder {
         let path = self.path_of(point);
         match CaptureFile::create(&path) {
             Ok(file) => {
-                self.begun.push(path.clone());
+                self.created_files.push(path.clone());
                 Ok((path, file))
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -78,7 +78,7 @@ impl Folder {
 
     /// Removes the captures of a failed recording, and no other files.
     pub(super) fn take_back(&mut self) {
-        for capture in self.begun.drain(..) {
+        for capture in self.created_files.drain(..) {
             // If this fails, the next recording with this name reports it.
             let _ = fs::remove_file(capture);
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_comes_to_nothing_takes_back_its_own_captures_only() {
+    fn a_failed_recording_removes_only_its_own_captures() {
         let place = tempfile::tempdir().expect("a folder");
         fs::write(place.path().join("b.pcap"), "somebody's").expect("a file");
         let mut folder = Folder::open(Some(place.path())).expect("it is there");

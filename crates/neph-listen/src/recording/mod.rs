@@ -5,18 +5,18 @@
 //! that takes time; local ones start when all of them record. Does not own the use of the captures.
 
 mod agents;
-mod begun;
 mod captured;
 mod course;
 mod folder;
-mod judging;
+mod live_evaluation;
 mod options;
 mod point;
+mod point_text;
 mod relay;
 mod remote;
 mod running;
 mod sampling;
-mod spelling;
+mod started_capture;
 mod starting;
 mod tail;
 mod threads;
@@ -30,15 +30,15 @@ use neph_text::counted::counted;
 
 use crate::ListenError;
 pub use agents::{AgentCapture, Agents, AgentsCourse};
-pub use begun::kernel;
 use folder::Folder;
-pub use judging::{AlarmListener, JudgingSpec, LiveEvaluation};
+pub use live_evaluation::{AlarmListener, LiveEvaluation, LiveEvaluationSpec};
 pub use options::RecordingOptions;
 pub use point::record as record_point;
+use point_text::PointLocation;
+pub use point_text::{Namespaces, Point};
 use running::Ending;
 pub use sampling::Sampling;
-use spelling::Spot;
-pub use spelling::{Namespaces, Point};
+pub use started_capture::kernel;
 
 /// The recording of a point.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ impl PointRecording {
             name: point.name.clone(),
             file: folder.path_of(&point.name),
             // The kernel of another host is known at the end.
-            host: match point.spot {
-                Spot::Here(_) => String::new(),
-                Spot::RemotePoint(..) | Spot::Agent(..) => point.name.clone(),
+            host: match point.location {
+                PointLocation::Local(_) => String::new(),
+                PointLocation::Remote(..) | PointLocation::Agent(..) => point.name.clone(),
             },
             packets: 0,
             lost: None,
@@ -203,12 +203,12 @@ fn refuse_same_names(points: &[Point]) -> Result<(), ListenError> {
 fn remark(ending: &Ending, points: &[Point], options: &RecordingOptions) -> Option<String> {
     let name = |point: &usize| points.get(*point).map_or("", |point| point.name.as_str());
     match ending {
-        Ending::Time | Ending::Asked | Ending::Enough => None,
-        Ending::Limit(point) => Some(format!(
+        Ending::Duration | Ending::Stopped | Ending::PacketLimit => None,
+        Ending::ByteLimit(point) => Some(format!(
             "{} has reached {}; the recording ends (--limit sets another)",
             name(point),
             options.limit
         )),
-        Ending::Gone(point) => Some(format!("{} ended; so do the others", name(point))),
+        Ending::PointEnded(point) => Some(format!("{} ended; so do the others", name(point))),
     }
 }

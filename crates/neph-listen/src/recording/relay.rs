@@ -89,7 +89,7 @@ pub(super) fn relay_moved(
             return Ok(());
         }
         if file.bytes() > 0 {
-            tally.begun();
+            tally.mark_begun();
         }
         let before = bytes.len();
         bytes.resize(before + AT_ONCE, 0);
@@ -116,12 +116,12 @@ mod tests {
     use super::*;
 
     /// Returns a few bytes at a time.
-    struct Dribble<'a>(&'a [u8]);
+    struct SlowReader<'a>(&'a [u8]);
 
-    impl Read for Dribble<'_> {
+    impl Read for SlowReader<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-            let most = into.len().min(7);
-            self.0.read(&mut into[..most])
+            let max_len = into.len().min(7);
+            self.0.read(&mut into[..max_len])
         }
     }
 
@@ -138,13 +138,13 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.pcap");
         let mut file = CaptureFile::create(&path).expect("a new file");
-        let outcome = relay(&mut Dribble(source), &mut file, tally);
+        let outcome = relay(&mut SlowReader(source), &mut file, tally);
         file.finish().expect("it was written");
         (outcome, fs::read(&path).expect("it is there"))
     }
 
     #[test]
-    fn a_record_that_is_cut_off_is_left_out() {
+    fn a_truncated_record_is_omitted() {
         let tally = Tally::new(u64::MAX, u64::MAX);
         let (outcome, written) = relayed(&capture(5)[..24 + 4 * 76 + 30], &tally);
         assert!(outcome.is_ok());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_is_enough_and_the_rest_is_read() {
+    fn after_the_packet_limit_the_remaining_output_is_only_read() {
         let tally = Tally::new(3, u64::MAX);
         assert_eq!(relayed(&capture(5), &tally).1, capture(3));
         let tally = Tally::new(u64::MAX, 24 + 76);

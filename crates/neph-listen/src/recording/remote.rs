@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use neph_model::{CaptureOrder, Order};
 use neph_sys::deadline::wait_until;
-use neph_sys::process::{self, Birth, Request, ask_through, descriptor};
+use neph_sys::process::{self, ChildOptions, Request, ask_through, descriptor};
 use neph_text::PrintableText;
 
 use super::RecordingOptions;
-use super::spelling::{Host, Interface};
+use super::point_text::{Host, Interface};
 use crate::ListenError;
 
 /// Precedes the boot ID of the remote kernel: points with the same boot ID have the same clock.
@@ -71,8 +71,8 @@ impl RemotePoint {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let birth = Birth::default().dies_with_thread().ignores_ctrl_c();
-        birth.arrange(&mut command);
+        let child_options = ChildOptions::default().dies_with_thread().ignores_ctrl_c();
+        child_options.arrange(&mut command);
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => ListenError::refused(
                 "there is no ssh program here; install one (openssh-client), or capture there and give \
@@ -175,7 +175,7 @@ impl RemoteReport {
     }
 
     /// Why it ended by itself.
-    pub(super) fn why(&self, destination: &str) -> String {
+    pub(super) fn failure_reason(&self, destination: &str) -> String {
         let code = self.status.and_then(|status| status.code());
         if code == Some(NOT_FOUND) {
             return format!(
@@ -262,11 +262,11 @@ mod tests {
     fn the_reason_of_a_failed_ssh_is_its_last_line() {
         let lines = ["neph-kernel 5", "", "root@db1: Permission denied.", ""];
         assert_eq!(
-            remote_report(&lines).why("root@db1"),
+            remote_report(&lines).failure_reason("root@db1"),
             "ssh root@db1 ended: root@db1: Permission denied."
         );
         assert_eq!(
-            remote_report(&["neph-kernel 5"]).why("db1"),
+            remote_report(&["neph-kernel 5"]).failure_reason("db1"),
             "ssh db1 was killed"
         );
     }

@@ -6,7 +6,7 @@ use neph_model::{Span, Stop};
 use neph_sys::clock;
 
 use super::course::Tally;
-use super::spelling::Point;
+use super::point_text::Point;
 use super::{Received, RecordingOptions};
 use crate::ListenError;
 
@@ -19,15 +19,15 @@ const OFTEN: i64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// The duration is over.
-    Time,
+    Duration,
     /// The user pressed Ctrl-C.
-    Asked,
+    Stopped,
     /// A point has the maximum number of packets.
-    Enough,
+    PacketLimit,
     /// A point has the maximum number of bytes.
-    Limit(usize),
+    ByteLimit(usize),
     /// A point ended by itself.
-    Gone(usize),
+    PointEnded(usize),
 }
 
 /// Waits until a point records; returns false if it has ended before.
@@ -61,10 +61,10 @@ pub(super) fn wait_for_end(
             break ending;
         }
         if received.stop.is_set() {
-            break Ending::Asked;
+            break Ending::Stopped;
         }
         if since >= length {
-            break Ending::Time;
+            break Ending::Duration;
         }
         if let Some(progress) = received.progress
             && since / OFTEN > reported_intervals
@@ -87,9 +87,9 @@ pub(super) fn wait_for_end(
 fn ending(tallies: &[Tally]) -> Option<Ending> {
     tallies.iter().enumerate().find_map(|(index, tally)| {
         match (tally.is_at_limit(), tally.is_enough(), tally.has_ended()) {
-            (true, _, _) => Some(Ending::Limit(index)),
-            (_, true, _) => Some(Ending::Enough),
-            (_, _, true) => Some(Ending::Gone(index)),
+            (true, _, _) => Some(Ending::ByteLimit(index)),
+            (_, true, _) => Some(Ending::PacketLimit),
+            (_, _, true) => Some(Ending::PointEnded(index)),
             _ => None,
         }
     })

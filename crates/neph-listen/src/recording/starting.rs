@@ -6,12 +6,12 @@
 use std::thread::{Scope, ScopedJoinHandle};
 
 use super::agents::{AgentPoints, Agents};
-use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::{fetch, listen, open_these};
 use super::course::Tally;
+use super::point_text::{Host, Interface, Point, PointLocation};
 use super::remote::RemotePoint;
 use super::running::has_begun;
-use super::spelling::{Host, Interface, Point, Spot};
+use super::started_capture::{Outcome, SharedState, StartedCapture};
 use crate::{CaptureInterface, ListenError};
 
 pub(super) type Threads<'scope> = Vec<(usize, ScopedJoinHandle<'scope, Outcome>)>;
@@ -29,7 +29,7 @@ pub(super) struct Started<'scope> {
 
 impl<'scope> Started<'scope> {
     /// No started points; `agents` starts captures at agents.
-    pub(super) const fn with(agents: Option<Box<dyn Agents>>) -> Self {
+    pub(super) const fn new(agents: Option<Box<dyn Agents>>) -> Self {
         Self {
             threads: Vec::new(),
             at_agents: None,
@@ -45,18 +45,18 @@ impl<'scope> Started<'scope> {
     pub(super) fn start<'env>(
         &mut self,
         scope: &'scope Scope<'scope, 'env>,
-        begun: Vec<StartedCapture<'env>>,
+        started: Vec<StartedCapture<'env>>,
         mut capture_interface: Vec<CaptureInterface>,
         shared: SharedState<'env>,
     ) -> Result<(), Option<ListenError>> {
         let (mut here, mut away, mut at_agents) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, begun) in begun.into_iter().enumerate() {
-            match &begun.point.spot {
-                Spot::Here(_) => here.push((index, begun)),
-                Spot::RemotePoint(host, interface) => {
-                    away.push((index, begun, RemoteInterface { host, interface }));
+        for (index, started) in started.into_iter().enumerate() {
+            match &started.point.location {
+                PointLocation::Local(_) => here.push((index, started)),
+                PointLocation::Remote(host, interface) => {
+                    away.push((index, started, RemoteInterface { host, interface }));
                 }
-                Spot::Agent(..) => at_agents.push((index, begun)),
+                PointLocation::Agent(..) => at_agents.push((index, started)),
             }
         }
         if !away.is_empty() || !at_agents.is_empty() {
@@ -64,19 +64,19 @@ impl<'scope> Started<'scope> {
             // password.
             capture_interface.clear();
             self.order(scope, at_agents, shared)?;
-            for (index, begun, interface) in away {
-                let tally = begun.tally;
-                let (ssh, thread) = call(scope, begun, interface, shared)?;
+            for (index, started, interface) in away {
+                let tally = started.tally;
+                let (ssh, thread) = call(scope, started, interface, shared)?;
                 self.called.push(ssh);
                 self.threads.push((index, thread));
                 // One at a time, because each ssh may ask for a password.
                 await_begin(tally, shared)?;
             }
-            let here: Vec<&Point> = here.iter().map(|(_, begun)| begun.point).collect();
+            let here: Vec<&Point> = here.iter().map(|(_, started)| started.point).collect();
             capture_interface = open_these(here.into_iter(), shared.options)?;
         }
-        for ((index, begun), capture_interface) in here.into_iter().zip(capture_interface) {
-            let thread = scope.spawn(move || listen(begun, capture_interface, shared));
+        for ((index, started), capture_interface) in here.into_iter().zip(capture_interface) {
+            let thread = scope.spawn(move || listen(started, capture_interface, shared));
             self.threads.push((index, thread));
         }
         Ok(())
@@ -92,7 +92,7 @@ impl<'scope> Started<'scope> {
         let Some(mut agents) = self.agents.take() else {
             return Ok(());
         };
-        let tallies: Vec<&Tally> = points.iter().map(|(_, begun)| begun.tally).collect();
+        let tallies: Vec<&Tally> = points.iter().map(|(_, started)| started.tally).collect();
         self.at_agents = Some(scope.spawn(move || {
             let mut course = AgentPoints::of(points, shared);
             agents.capture(course.captures(), &mut course);
@@ -135,13 +135,13 @@ struct RemoteInterface<'p> {
 /// Connects to another host; a thread receives its capture.
 fn call<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    begun: StartedCapture<'env>,
+    started: StartedCapture<'env>,
     remote: RemoteInterface<'env>,
     shared: SharedState<'env>,
 ) -> Result<(RemotePoint, ScopedJoinHandle<'scope, Outcome>), ListenError> {
     let (ssh, output) = RemotePoint::begin(remote.host, remote.interface, shared.options)?;
     let host = remote.host;
-    let thread = scope.spawn(move || fetch(begun, host, output, shared));
+    let thread = scope.spawn(move || fetch(started, host, output, shared));
     Ok((ssh, thread))
 }
 

@@ -7,13 +7,13 @@ use std::time::Duration;
 use neph_sys::deadline::wait_until;
 
 use super::agents::Agents;
-use super::begun::{Outcome, SharedState, StartedCapture};
 use super::captured::open_these;
 use super::course::Tally;
 use super::folder::Folder;
+use super::point_text::Point;
 use super::remote::RemotePoint;
 use super::running::{Ending, wait_for_end};
-use super::spelling::Point;
+use super::started_capture::{Outcome, SharedState, StartedCapture};
 use super::starting::{Started, Threads};
 use super::{Received, RecordingOptions};
 use crate::ListenError;
@@ -41,10 +41,10 @@ pub(super) fn run(
     };
     // Reports interfaces that cannot be opened before other hosts are contacted.
     let capture_interface = open_these(points.iter(), options)?;
-    let begun = begin_all(points, &tallies, folder)?;
+    let captures = begin_all(points, &tallies, folder)?;
     scope(|scope| {
-        let mut started = Started::with(agents);
-        if let Err(reason) = started.start(scope, begun, capture_interface, shared) {
+        let mut started = Started::new(agents);
+        if let Err(reason) = started.start(scope, captures, capture_interface, shared) {
             // The other points end because of this one, without an error of their own.
             is_over.store(true, Ordering::Relaxed);
             started.called.clear();
@@ -82,11 +82,11 @@ fn begin_all<'a>(
 
 fn report_begun(points: &[Point], received: Received<'_>) {
     let names = points.iter().map(|point| {
-        let spot_name = point.description();
-        if spot_name == point.name {
-            spot_name
+        let location_name = point.description();
+        if location_name == point.name {
+            location_name
         } else {
-            format!("{} ({spot_name})", point.name)
+            format!("{} ({location_name})", point.name)
         }
     });
     let names: Vec<String> = names.collect();

@@ -255,10 +255,10 @@ impl<'a> Connection<'a> {
         let Some(sending) = self.sending.as_mut().filter(|_| is_playing) else {
             return Ok(());
         };
-        let rtp = hear(&sending.pair.rtp, self.first.ssrc);
+        let rtp = receive_reports(&sending.pair.rtp, self.first.ssrc);
         sending.closed += rtp.closed;
         // A client may ignore RTCP.
-        if hear(&sending.pair.rtcp, self.first.ssrc).is_reported {
+        if receive_reports(&sending.pair.rtcp, self.first.ssrc).is_reported {
             self.received = now;
         }
         let Some(began) = sending.began else {
@@ -324,7 +324,7 @@ struct Received {
 }
 
 /// Reads a client's datagrams: RTCP reports, and packets that open a firewall.
-fn hear(socket: &UdpSocket, ssrc: u32) -> Received {
+fn receive_reports(socket: &UdpSocket, ssrc: u32) -> Received {
     let (mut datagram, mut received) = ([0; 64], Received::default());
     for _ in 0..MAX_DISCARDED {
         match socket.recv(&mut datagram) {

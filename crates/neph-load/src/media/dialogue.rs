@@ -162,7 +162,7 @@ impl Dialogue {
     ///
     /// # Errors
     /// The server refuses, or its answer lacks a part that the next request needs.
-    pub(super) fn hear(&mut self, response: &Response) -> Result<Received, Refusal> {
+    pub(super) fn process_response(&mut self, response: &Response) -> Result<Received, Refusal> {
         // 1xx responses precede the final one.
         let cseq = response.headers.cseq().filter(|_| response.status >= 200);
         let mut awaited = self.awaited.iter();

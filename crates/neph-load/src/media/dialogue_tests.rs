@@ -18,19 +18,19 @@ const SDP: &str = "v=0\r\na=control:*\r\nm=audio 0 RTP/AVP 0\r\na=control:a\r\n\
     m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:stream=0\r\n";
 
 #[test]
-fn a_stream_is_found_set_up_and_played() {
+fn a_client_describes_sets_up_and_plays_a_stream() {
     let mut dialogue = Dialogue::new("rtsp://camera/live");
     let options = dialogue.options();
     assert_eq!(options.headers.cseq(), Some(1));
     let public = [["Public", "OPTIONS, GET_PARAMETER, PLAY"]];
     assert_eq!(
-        dialogue.hear(&response(1, 200, &public, "")),
+        dialogue.process_response(&response(1, 200, &public, "")),
         Ok(Received::Nothing)
     );
     dialogue.describe();
     let base = [["Content-Base", "rtsp://camera/live/"]];
     assert_eq!(
-        dialogue.hear(&response(2, 200, &base, SDP)),
+        dialogue.process_response(&response(2, 200, &base, SDP)),
         Ok(Received::Described)
     );
     let ports = PortPair {
@@ -47,7 +47,7 @@ fn a_stream_is_found_set_up_and_played() {
         ],
     ];
     let received = dialogue
-        .hear(&response(3, 200, &fields, ""))
+        .process_response(&response(3, 200, &fields, ""))
         .expect("granted");
     assert!(matches!(received, Received::SetUp(way) if way.server_port.is_some()));
     assert_eq!(dialogue.interval(), Span::from_secs(15));
@@ -58,23 +58,23 @@ fn a_stream_is_found_set_up_and_played() {
         ("rtsp://camera/live/", Some("a1"))
     );
     let info = "url=rtsp://camera/live/a;seq=1,url=rtsp://camera/live/stream=0;seq=7;rtptime=9";
-    let received = dialogue.hear(&response(5, 200, &[["RTP-Info", info]], ""));
+    let received = dialogue.process_response(&response(5, 200, &[["RTP-Info", info]], ""));
     let Ok(Received::Playing(Some(info))) = received else {
         panic!("{received:?}")
     };
     assert_eq!(info.sequence, Some(7));
     dialogue.teardown();
     assert_eq!(
-        dialogue.hear(&response(6, 200, &[], "")),
+        dialogue.process_response(&response(6, 200, &[], "")),
         Ok(Received::Ended)
     );
     // The answer to the keep-alive comes last; a parameter may be refused.
     assert_eq!(
-        dialogue.hear(&response(4, 451, &[], "")),
+        dialogue.process_response(&response(4, 451, &[], "")),
         Ok(Received::Nothing)
     );
     assert_eq!(
-        dialogue.hear(&response(4, 454, &[], "")),
+        dialogue.process_response(&response(4, 454, &[], "")),
         Ok(Received::Nothing)
     );
 }
@@ -83,7 +83,7 @@ fn a_stream_is_found_set_up_and_played() {
 fn a_refusal_names_the_request_or_the_missing_field() {
     let mut dialogue = Dialogue::new("rtsp://camera/live");
     dialogue.describe();
-    let refused = dialogue.hear(&response(1, 404, &[], ""));
+    let refused = dialogue.process_response(&response(1, 404, &[], ""));
     let expected = Refusal::Status {
         method: "DESCRIBE".to_owned(),
         status: 404,
@@ -91,18 +91,18 @@ fn a_refusal_names_the_request_or_the_missing_field() {
     };
     assert_eq!(refused, Err(expected));
     dialogue.describe();
-    let lacking = dialogue.hear(&response(2, 200, &[], "v=0\r\n"));
+    let lacking = dialogue.process_response(&response(2, 200, &[], "v=0\r\n"));
     assert!(matches!(lacking, Err(Refusal::MissingPart { .. })));
     dialogue.setup(PortPair { rtp: 1, rtcp: None });
     let fields = [
         ["Session", "a"],
         ["Transport", "RTP/AVP/TCP;unicast;interleaved=0-1"],
     ];
-    let lacking = dialogue.hear(&response(3, 200, &fields, ""));
+    let lacking = dialogue.process_response(&response(3, 200, &fields, ""));
     assert!(matches!(lacking, Err(Refusal::MissingPart { lacks, .. }) if lacks.contains("UDP")));
     // An answer without a request changes nothing.
     assert_eq!(
-        dialogue.hear(&response(99, 500, &[], "")),
+        dialogue.process_response(&response(99, 500, &[], "")),
         Ok(Received::Nothing)
     );
 }

@@ -49,7 +49,7 @@ pub enum MediaError {
     },
     /// The server sent data that is no RTSP.
     #[error("{peer} does not speak RTSP ({source}); is it a media server?")]
-    Foreign {
+    InvalidMessage {
         /// The server.
         peer: SocketAddr,
         /// The parser's error.

@@ -70,8 +70,8 @@ pub(super) struct Piece {
 /// A frame of which a packet arrived.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    least: i64,
-    most: i64,
+    min_number: i64,
+    max_number: i64,
     count: i64,
     has_first: bool,
     has_last: bool,
@@ -101,7 +101,7 @@ pub(super) struct Frames {
 #[derive(Clone, Copy, Debug)]
 struct JudgedFrame {
     ticks: i64,
-    most: i64,
+    max_number: i64,
 }
 
 impl Frames {
@@ -141,16 +141,16 @@ impl Frames {
             return is_late;
         }
         let frame = self.open.entry(piece.ticks).or_insert_with(|| Frame {
-            least: piece.number,
-            most: piece.number,
+            min_number: piece.number,
+            max_number: piece.number,
             count: 0,
             has_first: false,
             has_last: false,
             is_bare: piece.is_first.is_none(),
             last_at: piece.at,
         });
-        frame.least = frame.least.min(piece.number);
-        frame.most = frame.most.max(piece.number);
+        frame.min_number = frame.min_number.min(piece.number);
+        frame.max_number = frame.max_number.max(piece.number);
         frame.count += 1;
         frame.has_first |= piece.is_first == Some(true);
         frame.has_last |= piece.is_last;
@@ -180,10 +180,10 @@ impl Frames {
         };
         let before = self.judged_frame.replace(JudgedFrame {
             ticks,
-            most: frame.most,
+            max_number: frame.max_number,
         });
         if let Some(before) = before {
-            if self.interval.is_none() && before.most + 1 == frame.least {
+            if self.interval.is_none() && before.max_number + 1 == frame.min_number {
                 // No packet is missing between the two, so the frames are adjacent.
                 self.interval = Some(ticks - before.ticks);
             }
@@ -191,9 +191,10 @@ impl Frames {
         }
         // Without information in the payload, a frame begins after the last packet of the previous
         // one.
-        let follows = before.is_none_or(|before| before.most + 1 == frame.least);
+        let follows = before.is_none_or(|before| before.max_number + 1 == frame.min_number);
         let has_first = frame.has_first || (frame.is_bare && follows);
-        let is_whole = has_first && frame.has_last && frame.count == frame.most - frame.least + 1;
+        let is_whole =
+            has_first && frame.has_last && frame.count == frame.max_number - frame.min_number + 1;
         let Some(due) = self.due(ticks) else { return };
         if !is_whole {
             self.counts.incomplete += 1;
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn all_frames_of_an_even_stream_are_shown() {
+    fn a_constant_rate_stream_has_no_late_frames() {
         let frames: Vec<_> = (0..50).map(sent).collect();
         let played = play(&frames, 1_999);
         // Of 2 s the frames of the last 100 ms are not due yet.
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_stands_from_the_last_shown_frame_to_the_next() {
+    fn a_stall_lasts_from_the_last_shown_frame_to_the_next() {
         let mut frames: Vec<_> = (0..50).map(sent).collect();
         // Three frames are not shown: 160 ms. Four: 200 ms, more than 40 ms + 150 ms.
         frames[10..13].fill([None, None]);
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_breaks_off_stands_until_the_end() {
+    fn an_interrupted_stream_stalls_until_the_end() {
         let frames: Vec<_> = (0..25).map(sent).collect();
         let played = play(&frames, 3_000);
         // The last frame is due at 1060 ms; 48 more are due until 3 s.
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn without_positions_a_frame_begins_after_the_packet_before_it() {
+    fn without_positions_a_frame_begins_after_the_previous_packet() {
         let mut played = Frames::new(90_000, None, BUFFER);
         // Frames of three packets; the first packet of frame 2 and the last of frame 3 are lost.
         for number in (0..30).filter(|number| ![6, 11].contains(number)) {

@@ -60,12 +60,12 @@ fn animation() -> String {
 #[test]
 fn the_animation_trace_matches_its_formula() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/animation.trace");
-    let made = animation();
+    let generated = animation();
     if std::env::var_os("NEPH_BLESS").is_some() {
-        fs::write(&path, &made).expect("the folder is there");
+        fs::write(&path, &generated).expect("the folder is there");
     }
     let stored_frames = fs::read_to_string(path).expect("it is there");
-    assert_eq!(stored_frames, made, "NEPH_BLESS=1 writes it");
+    assert_eq!(stored_frames, generated, "NEPH_BLESS=1 writes it");
     let trace = Trace::animation().expect("a trace");
     assert_eq!(trace.mean_rate().bits_per_second(), 957_100);
     let seconds: Vec<u64> = (0..SECONDS as u64)

@@ -109,19 +109,19 @@ impl<'a> Opening<'a> {
         request: &Request,
     ) -> Result<Received, MediaError> {
         let (peer, awaited) = (self.peer, request.method.word());
-        let foreign = |source| MediaError::Foreign { peer, source };
-        let bytes = request.encode().map_err(foreign)?;
+        let invalid_message = |source| MediaError::InvalidMessage { peer, source };
+        let bytes = request.encode().map_err(invalid_message)?;
         let written = self.stream.write_all(&bytes);
         written.map_err(MediaError::socket("write to", peer))?;
         let deadline = clock::raw().0 + STEP_TIMEOUT.nanos();
         let mut buffer = [0; 4096];
         loop {
-            while let Some(message) = self.inbox.next_message().map_err(foreign)? {
+            while let Some(message) = self.inbox.next_message().map_err(invalid_message)? {
                 let Message::Response(response) = message else {
                     continue;
                 };
                 let is_answer = response.headers.cseq() == request.headers.cseq();
-                let received = dialogue.hear(&response);
+                let received = dialogue.process_response(&response);
                 let received =
                     received.map_err(|refusal| Receiver::refusal_error(peer, refusal))?;
                 if is_answer && response.status >= 200 {

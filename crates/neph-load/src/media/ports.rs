@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn mapped_addresses_are_plain() {
+    fn ipv4_mapped_addresses_are_converted_to_ipv4() {
         let mapped: SocketAddr = "[::ffff:10.0.0.1]:5".parse().expect("an address");
         assert_eq!(plain(mapped), ([10, 0, 0, 1], 5).into());
     }

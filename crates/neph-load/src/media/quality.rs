@@ -109,7 +109,7 @@ mod tests {
     /// width 1.505; coding 2.950 x exp(-0.0934 / 4.530) = 2.890; robustness 0.736 + 13.684 x 0.1428
     /// = 2.690.
     #[test]
-    fn a_case_by_hand_agrees() {
+    fn a_manually_calculated_score_matches() {
         assert!(
             is_near(score(1_000.0, 25.0, 0.0), 3.890),
             "{:?}",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rate_is_better_and_more_loss_is_worse() {
+    fn the_score_rises_with_the_rate_and_falls_with_loss() {
         for (less, more) in [(100.0, 300.0), (300.0, 1_000.0), (1_000.0, 3_000.0)] {
             assert!(score(less, 25.0, 0.0).score() < score(more, 25.0, 0.0).score());
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_its_range_there_is_no_score() {
+    fn outside_the_range_of_the_model_there_is_no_score() {
         assert_eq!(score(957.0, 25.0, 0.11), Quality::TooMuchLoss);
         assert_eq!(score(957.0, 60.0, 0.0), Quality::FrameRate);
         assert_eq!(score(0.0, 25.0, 0.0), Quality::Nothing);

@@ -72,14 +72,17 @@ impl MediaSecond {
     pub fn quantities(&self) -> Vec<(Quantity, f64)> {
         let rate = |rate: BitRate| rate.bits_per_second() as f64;
         let lost = self.sum(super::StreamSecond::lost) as f64;
-        let came = self.sum(|stream_second| stream_second.packets) as f64;
+        let received = self.sum(|stream_second| stream_second.packets) as f64;
         let streams = self.streams.len().max(1) as f64;
         vec![
             (Quantity::MediaRate, rate(self.rate()) / streams),
             (Quantity::MediaRateLeast, rate(self.rate_min())),
             (Quantity::MediaRateMost, rate(self.rate_max())),
             (Quantity::MediaJitter, nanos(self.jitter())),
-            (Quantity::MediaLoss, lost / (came + lost).max(1.0) * 100.0),
+            (
+                Quantity::MediaLoss,
+                lost / (received + lost).max(1.0) * 100.0,
+            ),
         ]
     }
 }

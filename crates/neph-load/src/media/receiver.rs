@@ -102,7 +102,7 @@ impl Receiver {
             let Message::Response(response) = message else {
                 continue;
             };
-            match self.dialogue.hear(&response) {
+            match self.dialogue.process_response(&response) {
                 Ok(Received::Playing(info)) => {
                     if let Some(info) = info {
                         self.track.announce(&info);

@@ -37,7 +37,7 @@ const UDP: [&str; 2] = ["Transport", "RTP/AVP;unicast;client_port=5000-5001"];
 const OURS: [&str; 2] = ["Session", "5e55"];
 
 #[test]
-fn a_stream_is_described_set_up_played_and_ended() {
+fn an_rtsp_session_goes_from_describe_to_teardown() {
     let mut session = session();
     let Answer::Reply(described) = session.answer(&request(Method::Describe, "/video", &[])) else {
         panic!("described")

@@ -222,7 +222,7 @@ fn ended_with(events: &Events, expected: &str) {
 }
 
 #[test]
-fn a_client_that_vanishes_ends_its_stream_within_seconds() {
+fn the_stream_of_a_disconnected_client_ends_within_seconds() {
     with_server(CAPS, |server, events| {
         let here = UdpSocket::bind("127.0.0.1:0").expect("a port");
         let port = here.local_addr().expect("bound").port();
@@ -235,9 +235,9 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
         drop(played(server, port));
         ended_with(events, "closed its connection");
         // Its port closes.
-        let gone = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let port = gone.local_addr().expect("bound").port();
-        drop(gone);
+        let closed_socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let port = closed_socket.local_addr().expect("bound").port();
+        drop(closed_socket);
         let without_port = played(server, port);
         ended_with(events, "UDP port is closed");
         ended_with(events, "no request and no report for 10 s");
@@ -246,16 +246,16 @@ fn a_client_that_vanishes_ends_its_stream_within_seconds() {
 }
 
 #[test]
-fn nonsense_from_clients_does_not_harm_the_media_server() {
+fn malformed_requests_do_not_harm_the_media_server() {
     with_server(CAPS, |server, _| {
-        for nonsense in [
+        for malformed in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             b"$\x00\x00\x04abcd",
             b"\xff\xfe\n\n\n",
             b"PLAY * RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 70000\r\n\r\n",
         ] {
             let mut stream = TcpStream::connect(server).expect("it listens");
-            stream.write_all(nonsense).expect("it is sent");
+            stream.write_all(malformed).expect("it is sent");
             let mut rest = Vec::new();
             // It is closed, with or without a reset.
             let _ = stream.read_to_end(&mut rest);

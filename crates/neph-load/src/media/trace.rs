@@ -24,7 +24,7 @@ const SECOND_NS: u128 = 1_000_000_000;
 pub enum TraceError {
     /// The first line has no frame rate.
     #[error("line {line}: {text} is no frame rate; begin with 'fps N', N from 1 to 120")]
-    Rate {
+    InvalidRate {
         /// The line number, from 1.
         line: usize,
         /// The line, shortened.
@@ -34,7 +34,7 @@ pub enum TraceError {
     #[error(
         "line {line}: {text} is no frame size; write bytes as a whole number from 8 to 1048576"
     )]
-    Size {
+    InvalidSize {
         /// The line number, from 1.
         line: usize,
         /// The line, shortened.
@@ -79,7 +79,7 @@ impl Trace {
         let first = lines.next().ok_or(TraceError::Empty)?;
         let rate = first.text.strip_prefix("fps ").and_then(thousandths);
         let Some(frames_per_1000_s) = rate.filter(|rate| RATES.contains(rate)) else {
-            return Err(TraceError::Rate {
+            return Err(TraceError::InvalidRate {
                 line: first.number,
                 text: first.shown(),
             });
@@ -89,7 +89,7 @@ impl Trace {
             let size = line.text.parse().ok();
             let size = size.filter(|size| (MINIMUM..=MAX_FRAME_BYTES).contains(size));
             let Some(size) = size else {
-                return Err(TraceError::Size {
+                return Err(TraceError::InvalidSize {
                     line: line.number,
                     text: line.shown(),
                 });
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_read_with_comments_and_repeated() {
+    fn a_trace_may_contain_comments_and_repeats_in_a_loop() {
         let trace = Trace::parse("# mine\nfps 29.97\n\n1000 # key\n10\n").expect("a trace");
         assert_eq!(trace.frames_per_1000_s(), 29_970);
         assert_eq!(

@@ -144,7 +144,7 @@ impl Track {
         let arrival = self.sequence.arrive(counted);
         let taken = self.sequence.take();
         let ticks = self.timestamps.extend(header.timestamp) - self.first_ticks;
-        let mut came = StreamSecond {
+        let mut arrived_second = StreamSecond {
             missing: taken.missing,
             filled: taken.filled,
             reordered: taken.reordered,
@@ -153,15 +153,15 @@ impl Track {
         };
         if arrival != Arrival::Duplicate {
             self.time(&packet, ticks, at);
-            came.packets = 1;
-            came.bytes = packet.payload.len() as u64;
+            arrived_second.packets = 1;
+            arrived_second.bytes = packet.payload.len() as u64;
             let piece = self.piece(&packet, ticks, at);
             let is_late = self.frames.arrive(Piece { number, ..piece });
-            came.late = u64::from(is_late);
+            arrived_second.late = u64::from(is_late);
         }
-        self.totals.add(&came);
+        self.totals.add(&arrived_second);
         if let Some(second) = self.second(at) {
-            second.add(&came);
+            second.add(&arrived_second);
         }
     }
 

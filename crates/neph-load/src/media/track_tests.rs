@@ -76,7 +76,7 @@ fn run_client(
 const DELAY: Span = Span::from_millis(30);
 
 #[test]
-fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network() {
+fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_network_jitter() {
     let animation = Trace::animation().expect("a trace");
     let duration = Span::from_secs(60);
     let (statistics, track) = run_client(&generate_packets(&animation, duration), duration, |_| {
@@ -105,7 +105,7 @@ fn an_undisturbed_stream_has_the_rates_of_its_trace_and_no_jitter_of_the_network
 }
 
 #[test]
-fn loss_reordering_and_duplicates_are_counted_by_numbers_that_wrap() {
+fn loss_reordering_and_duplicates_are_counted_across_sequence_wrap() {
     let trace = Trace::parse("fps 25\n2800\n").expect("a trace");
     let duration = Span::from_secs(40);
     let mut packets = generate_packets(&trace, duration);

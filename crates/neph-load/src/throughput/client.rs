@@ -90,7 +90,7 @@ impl Client<'_> {
     }
 
     fn finish(mut self, fault: Option<String>) -> Measured {
-        for second in self.seconds.rest(&self.measured) {
+        for second in self.seconds.remaining(&self.measured) {
             (self.on_second)(&second);
         }
         let mut measured = self.measured;

@@ -101,7 +101,7 @@ impl Control {
     fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, ThroughputError> {
         let peer = self.peer;
         let next = self.lines.next_message();
-        next.map_err(|source| ThroughputError::Foreign { peer, source })
+        next.map_err(|source| ThroughputError::InvalidMessage { peer, source })
     }
 
     const fn closed(&self, awaited: &'static str) -> ThroughputError {

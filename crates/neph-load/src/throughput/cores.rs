@@ -153,7 +153,7 @@ mod tests {
                          cpu1 100 10 50 1095 5 0 20 8 0 0\nintr 5\n";
 
     #[test]
-    fn a_core_is_busy_where_it_neither_idles_nor_waits() {
+    fn core_busy_time_excludes_idle_and_iowait() {
         let core_shares = shares(&times(BEFORE), &times(AFTER));
         let share = |core, busy_permille, softirq_permille, steal_permille| CoreShare {
             core,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn receive_buffer_errors_are_of_both_versions() {
+    fn receive_buffer_errors_include_both_ip_versions() {
         let snmp = "Ip: A B\nIp: 1 2\nUdp: InDatagrams NoPorts RcvbufErrors\nUdp: 10 2 7\n\
                     UdpLite: RcvbufErrors\nUdpLite: 99\n";
         assert_eq!(rcvbuf_errors(snmp, "Udp6RcvbufErrors  \t5\n"), 12);

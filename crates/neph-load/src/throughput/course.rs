@@ -103,7 +103,7 @@ impl Course {
     pub(super) fn pass(&mut self, now: Span) -> CompletedInterval {
         self.look();
         let cores = std::mem::take(&mut self.cores);
-        let core = cores.into_iter().max_by_key(|(_, often)| *often);
+        let core = cores.into_iter().max_by_key(|(_, count)| *count);
         let cpu = clock::thread_cpu();
         let passed = CompletedInterval {
             index: self.index,

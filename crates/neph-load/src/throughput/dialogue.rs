@@ -64,7 +64,7 @@ impl<'a> Dialogue<'a> {
             self.record_fault(sent);
         }
         if !self.is_done && !is_lost {
-            let received = self.hear();
+            let received = self.receive_messages();
             self.record_fault(received);
         } else if !state.is_over {
             clock::nap(Stop::POLL_INTERVAL.to_duration());
@@ -85,7 +85,7 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    fn hear(&mut self) -> Result<(), ThroughputError> {
+    fn receive_messages(&mut self) -> Result<(), ThroughputError> {
         match self.control.poll(AWAITED_END)? {
             None => {}
             Some(ServerMessage::Intervals(intervals)) => self.server.append(intervals),

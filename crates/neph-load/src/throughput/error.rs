@@ -42,7 +42,7 @@ pub enum ThroughputError {
     #[error(
         "{peer} does not use neph's throughput protocol ({source}); is it neph throughput serve?"
     )]
-    Foreign {
+    InvalidMessage {
         /// The peer.
         peer: SocketAddr,
         /// The parser's error.

@@ -248,7 +248,7 @@ fn the_limiting_factor_follows_from_the_counters() {
 }
 
 #[test]
-fn a_hypervisor_that_takes_the_core_is_named() {
+fn cpu_steal_is_reported_as_the_limit() {
     let mut end = usage(0.6, 0.99, 0.0);
     end.core_steal = Some(0.2);
     assert!(work(&end).ends_with("its core 1 was busy 99 % (20 % taken by the hypervisor)"));

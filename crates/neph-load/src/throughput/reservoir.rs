@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_values_are_all_stored_and_many_are_sampled_evenly() {
+    fn few_values_are_all_stored_and_many_are_sampled_uniformly() {
         let mut few = Reservoir::new(4);
         for value in [3, 1, 2] {
             few.push(value);

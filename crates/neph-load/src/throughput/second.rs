@@ -68,7 +68,7 @@ impl Seconds {
     }
 
     /// The remaining seconds at the end. An interval below 100 ms is no second.
-    pub(super) fn rest(&mut self, measured: &Measured) -> Vec<Second> {
+    pub(super) fn remaining(&mut self, measured: &Measured) -> Vec<Second> {
         const MIN_LENGTH_NANOS: u64 = 100_000_000;
         let intervals = [&measured.client, &measured.server];
         let lasting = intervals.into_iter().flat_map(|end| &end.received);

@@ -65,7 +65,7 @@ pub(crate) struct Sequence {
     /// The number after the highest received one (RFC 4737: `NextExp`).
     next: u64,
     /// Received datagrams, without duplicates.
-    came: u64,
+    received_count: u64,
     gaps: BTreeMap<u64, Gap>,
     /// Gaps below this number are forgotten.
     horizon: u64,
@@ -85,7 +85,7 @@ impl Sequence {
             self.counted.missing += number - self.next;
             let gap = Gap {
                 end: number,
-                seen_at: self.came,
+                seen_at: self.received_count,
             };
             self.gaps.insert(self.next, gap);
             if self.gaps.len() > MAX_GAPS
@@ -111,7 +111,7 @@ impl Sequence {
                 self.gaps.insert(number + 1, gap);
             }
             self.count();
-            self.counted.extent = self.counted.extent.max(self.came - gap.seen_at);
+            self.counted.extent = self.counted.extent.max(self.received_count - gap.seen_at);
         } else if number < self.horizon {
             // Whether it was missing is unknown; most numbers this old were.
             self.count();
@@ -125,7 +125,7 @@ impl Sequence {
     }
 
     fn count(&mut self) {
-        self.came += 1;
+        self.received_count += 1;
         self.counted.datagrams += 1;
     }
 
@@ -160,7 +160,7 @@ mod tests {
 
     /// RFC 4737, section 5.1 (sample 1): 1, 2, 3, 5, 4, 6: number 4 is reordered with extent 1.
     #[test]
-    fn one_that_is_overtaken_by_one_is_reordered_by_one() {
+    fn a_datagram_behind_one_later_datagram_has_extent_one() {
         let counted = count(&[0, 1, 2, 4, 3, 5]);
         assert_eq!((counted.reordered, counted.extent), (1, 1));
         assert_eq!((counted.lost(), counted.duplicates), (0, 0));
@@ -168,14 +168,14 @@ mod tests {
 
     /// Arrival order 4 0 1 2 3: by RFC 4737 all four are reordered, with extents 1, 2, 3, 4.
     #[test]
-    fn the_extent_counts_from_the_first_that_overtook() {
+    fn the_reordering_extent_counts_from_the_earliest_later_datagram() {
         let counted = count(&[4, 0, 1, 2, 3]);
         assert_eq!((counted.reordered, counted.extent), (4, 4));
         assert_eq!(counted.lost(), 0);
     }
 
     #[test]
-    fn missing_is_lost_until_it_comes_in_a_later_interval() {
+    fn a_missing_datagram_is_lost_until_it_arrives_in_a_later_interval() {
         let mut sequence = Sequence::default();
         for number in [0, 1, 5] {
             sequence.arrive(number);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_the_highest_number_does_no_harm() {
+    fn gap_memory_is_bounded_and_the_highest_sequence_number_is_accepted() {
         let mut sequence = Sequence::default();
         for number in 0..100_000 {
             sequence.arrive(number * 2);
@@ -205,7 +205,7 @@ mod tests {
 
     /// Comparison with a simple implementation, for any order of few numbers.
     #[test]
-    fn each_number_is_counted_as_a_plain_account_does() {
+    fn sequence_counts_match_a_reference_implementation() {
         let mut state = 88_172_645_463_325_252_u64;
         for _ in 0..2_000 {
             let numbers: Vec<u64> = (0..30)
@@ -216,10 +216,11 @@ mod tests {
                     state % 20
                 })
                 .collect();
-            let (mut received, mut highest, mut late, mut twice) = (BTreeSet::new(), None, 0, 0);
+            let (mut received, mut highest, mut late, mut duplicates) =
+                (BTreeSet::new(), None, 0, 0);
             for number in &numbers {
                 if !received.insert(*number) {
-                    twice += 1;
+                    duplicates += 1;
                 } else if highest.is_some_and(|highest| *number < highest) {
                     late += 1;
                 }
@@ -227,7 +228,7 @@ mod tests {
             }
             let counted = count(&numbers);
             assert_eq!(counted.datagrams, received.len() as u64);
-            assert_eq!((counted.reordered, counted.duplicates), (late, twice));
+            assert_eq!((counted.reordered, counted.duplicates), (late, duplicates));
             let expected = highest.map_or(0, |highest| highest + 1);
             assert_eq!(
                 counted.lost(),

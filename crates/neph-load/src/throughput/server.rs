@@ -98,7 +98,7 @@ impl Server {
             while !stop.is_set() {
                 let ready_sockets = self.await_something()?;
                 if ready_sockets.hellos {
-                    self.hear_hellos(event);
+                    self.receive_hellos(event);
                 }
                 if ready_sockets.connections
                     && let Ok((stream, peer)) = self.listening.listener().accept()
@@ -132,7 +132,7 @@ impl Server {
     }
 
     /// Reads hellos, which show the source addresses of UDP streams.
-    fn hear_hellos(&self, event: &(dyn Fn(ServedEvent) + Sync)) {
+    fn receive_hellos(&self, event: &(dyn Fn(ServedEvent) + Sync)) {
         let mut datagram = [0; Header::LEN];
         for _ in 0..MAX_HELLOS {
             // An error about an earlier datagram, or an empty socket.

@@ -143,7 +143,7 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
 }
 
 #[test]
-fn a_receiver_that_reads_slowly_is_named() {
+fn a_slow_receiver_is_reported_as_the_limit() {
     let slow = spec(Span::from_millis(100));
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         let max = TestRequest {
@@ -157,7 +157,7 @@ fn a_receiver_that_reads_slowly_is_named() {
 }
 
 #[test]
-fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
+fn a_busy_server_refuses_with_the_remaining_time_and_a_stop_keeps_results() {
     with_server(&spec(Span::ZERO), |server| {
         let (stop, address) = (Stop::new(), server.address());
         let long = TestRequest {
@@ -195,17 +195,17 @@ fn a_busy_server_refuses_with_the_wait_and_a_stop_keeps_results() {
 }
 
 #[test]
-fn nonsense_from_clients_does_not_harm_the_throughput_server() {
+fn malformed_requests_do_not_harm_the_throughput_server() {
     use std::io::Write;
     with_server(&spec(Span::ZERO), |server| {
-        for nonsense in [
+        for malformed in [
             &b"GET / HTTP/1.1\r\n\r\n"[..],
             b"{\"message\":\"start\"}\n",
             b"{nonsense and more of it\n",
             b"NTPs\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01",
         ] {
             let mut stream = TcpStream::connect(server.address()).expect("it listens");
-            stream.write_all(nonsense).expect("it is sent");
+            stream.write_all(malformed).expect("it is sent");
         }
         let measured = measure(
             request_of(
@@ -261,9 +261,9 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 }
 
 #[test]
-fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test() {
+fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
     const TENTH: i64 = 100_000_000;
-    for (protocol, rate_bit_s, most, limit) in [
+    for (protocol, rate_bit_s, max_rate_bit_s, limit) in [
         (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),
         // Datagrams arrive faster than the budget: nothing can slow their sender down.
         (
@@ -289,7 +289,7 @@ fn receivers_stay_within_their_permit_and_leave_room_for_messages_after_the_test
         let (measured, _) = measured(&test_request, &server);
         let goodput = measured.results()[0].totals.goodput.0;
         assert!(
-            (15_000_000..=most).contains(&goodput),
+            (15_000_000..=max_rate_bit_s).contains(&goodput),
             "{protocol:?}: {goodput}"
         );
         assert_eq!(measured.results()[0].limit.kind, limit);

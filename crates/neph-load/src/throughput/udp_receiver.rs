@@ -35,7 +35,7 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
         delays: Delays::default(),
         bytes: 0,
         dropped: 0,
-        given: ReceiveCounts::default(),
+        counts: ReceiveCounts::default(),
         offset: clock::pair().offset(),
         socket,
         id,
@@ -59,9 +59,9 @@ pub(super) fn receive(socket: &UdpSocket, id: u16, run: Run<'_>) -> io::Result<(
 /// Number of datagrams that the socket dropped, from the kernel's count of dropped packets. Where
 /// the kernel joins datagrams (GRO), a dropped packet is assumed to have as many as a received one
 /// on average.
-fn dropped_datagrams(packets: u64, given: ReceiveCounts) -> u64 {
-    let datagrams = u128::from(packets) * u128::from(given.datagrams.max(1));
-    let datagrams = datagrams / u128::from(given.calls.clamp(1, given.datagrams.max(1)));
+fn dropped_datagrams(packets: u64, counts: ReceiveCounts) -> u64 {
+    let datagrams = u128::from(packets) * u128::from(counts.datagrams.max(1));
+    let datagrams = datagrams / u128::from(counts.calls.clamp(1, counts.datagrams.max(1)));
     u64::try_from(datagrams).unwrap_or(u64::MAX)
 }
 
@@ -83,7 +83,7 @@ struct Receiver<'a> {
     bytes: u64,
     /// Packets that the kernel dropped at this socket so far.
     dropped: u64,
-    given: ReceiveCounts,
+    counts: ReceiveCounts,
     /// Wall clock minus monotonic clock, nanoseconds.
     offset: i64,
 }
@@ -115,7 +115,7 @@ impl Receiver<'_> {
                 clock::nap(self.run.read_pause.to_duration());
             }
             let until = end.min(self.course.due()).min(now + TICK);
-            self.hear(now, until)?;
+            self.receive_burst(now, until)?;
         }
     }
 
@@ -127,7 +127,7 @@ impl Receiver<'_> {
             if now >= last_arrival + QUIET_TIME || now >= drain_start + MAX_DRAIN_TIME {
                 return Ok(());
             }
-            if self.hear(now, now + TICK)? {
+            if self.receive_burst(now, now + TICK)? {
                 last_arrival = self.course.elapsed();
             }
         }
@@ -135,7 +135,7 @@ impl Receiver<'_> {
 
     /// Processes the result of one receive call, or waits until `until`; returns whether data
     /// arrived.
-    fn hear(&mut self, now: Span, until: Span) -> io::Result<bool> {
+    fn receive_burst(&mut self, now: Span, until: Span) -> io::Result<bool> {
         match bulk::receive(self.socket.as_fd(), &mut self.buffer) {
             Ok(burst) => {
                 self.take(burst);
@@ -158,7 +158,7 @@ impl Receiver<'_> {
     }
 
     fn take(&mut self, burst: Burst) {
-        self.given.calls += 1;
+        self.counts.calls += 1;
         let stamp = burst.stamp.map(|stamp| stamp.0.saturating_sub(self.offset));
         let came_ns = stamp.unwrap_or_else(|| clock::raw().0);
         for datagram in burst.datagrams(&self.buffer) {
@@ -169,7 +169,7 @@ impl Receiver<'_> {
             if !is_ours || header.content != Content::Data {
                 continue;
             }
-            self.given.datagrams += 1;
+            self.counts.datagrams += 1;
             self.run.spend_received(datagram.len());
             let arrival = self.sequence.arrive(header.sequence);
             if arrival != Arrival::Duplicate {
@@ -194,7 +194,7 @@ impl Receiver<'_> {
             reordered: counted.reordered,
             reordering_extent: counted.extent,
             duplicates: counted.duplicates,
-            socket_drops: dropped_datagrams(packets, self.given),
+            socket_drops: dropped_datagrams(packets, self.counts),
             jitter_ns: self.delays.jitter(),
             variation: self.delays.take_interval(),
         };
@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn a_dropped_packet_counts_as_many_datagrams_as_a_delivered_one() {
-        let given = |calls, datagrams| ReceiveCounts { calls, datagrams };
-        assert_eq!(dropped_datagrams(0, given(10, 450)), 0);
-        assert_eq!(dropped_datagrams(7, given(10, 450)), 315);
-        assert_eq!(dropped_datagrams(7, given(10, 10)), 7);
+        let counts = |calls, datagrams| ReceiveCounts { calls, datagrams };
+        assert_eq!(dropped_datagrams(0, counts(10, 450)), 0);
+        assert_eq!(dropped_datagrams(7, counts(10, 450)), 315);
+        assert_eq!(dropped_datagrams(7, counts(10, 10)), 7);
         assert_eq!(dropped_datagrams(7, ReceiveCounts::default()), 7);
     }
 }

@@ -56,16 +56,16 @@ impl Samples {
     }
 
     fn variation(&self, min_delay: i64) -> Variation {
-        let over = |delay: i64| delay.abs_diff(min_delay.min(delay));
+        let excess_delay = |delay: i64| delay.abs_diff(min_delay.min(delay));
         let delays = self.delays.sorted();
         let differences = self.differences.sorted();
-        let pdv = |percent| quantile(&delays, percent).map(over);
+        let pdv = |percent| quantile(&delays, percent).map(excess_delay);
         Variation {
             samples: delays.len() as u64,
             pdv_p50_ns: pdv(50),
             pdv_p95_ns: pdv(95),
             pdv_p99_ns: pdv(99),
-            pdv_max_ns: self.longest.map(over),
+            pdv_max_ns: self.longest.map(excess_delay),
             ipdv_p50_ns: quantile(&differences, 50),
             ipdv_p95_ns: quantile(&differences, 95),
             ipdv_p99_ns: quantile(&differences, 99),
@@ -77,7 +77,7 @@ impl Samples {
 #[derive(Debug)]
 pub(crate) struct Delays {
     jitter: Jitter,
-    least: i64,
+    min_delay_ns: i64,
     /// Transit time of the datagram with the highest number.
     last: Option<i64>,
     interval: Samples,
@@ -88,7 +88,7 @@ impl Default for Delays {
     fn default() -> Self {
         Self {
             jitter: Jitter::default(),
-            least: i64::MAX,
+            min_delay_ns: i64::MAX,
             last: None,
             interval: Samples::new(MAX_INTERVAL_SAMPLES),
             stream: Samples::new(MAX_STREAM_SAMPLES),
@@ -104,7 +104,7 @@ impl Delays {
             return;
         }
         self.jitter.arrive(transit_ns);
-        self.least = self.least.min(transit_ns);
+        self.min_delay_ns = self.min_delay_ns.min(transit_ns);
         let neighbour = match arrival {
             Arrival::Next => self.last,
             _ => None,
@@ -130,12 +130,12 @@ impl Delays {
     /// stream so far.
     pub(crate) fn take_interval(&mut self) -> Variation {
         let samples = std::mem::replace(&mut self.interval, Samples::new(MAX_INTERVAL_SAMPLES));
-        samples.variation(self.least)
+        samples.variation(self.min_delay_ns)
     }
 
     /// Delay variation of the whole stream.
     pub(crate) fn total(&self) -> Variation {
-        self.stream.variation(self.least)
+        self.stream.variation(self.min_delay_ns)
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn pdv_is_over_the_least_delay_and_a_clock_offset_does_not_matter() {
+    fn pdv_is_relative_to_the_minimum_delay_and_independent_of_the_clock_offset() {
         for offset in [0_i64, -7_000_000_000, i64::MAX / 4] {
             let mut delays = Delays::default();
             for number in 0..1_000 {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ipdv_is_of_neighbours_by_number_and_duplicates_do_not_count() {
+    fn ipdv_compares_consecutive_sequence_numbers_without_duplicates() {
         let mut delays = Delays::default();
         delays.arrive(Arrival::Next, 10);
         delays.arrive(Arrival::Ahead, 500);

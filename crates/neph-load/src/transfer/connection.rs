@@ -22,11 +22,11 @@ pub(crate) fn bind_source_port(address: SocketAddr, source_port: u16) -> io::Res
     let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     socket.set_tcp_nodelay(true)?;
     socket.set_reuse_address(true)?;
-    let any: SocketAddr = match address {
+    let unspecified: SocketAddr = match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, source_port).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, source_port).into(),
     };
-    socket.bind(&SockAddr::from(any))?;
+    socket.bind(&SockAddr::from(unspecified))?;
     socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
 }

@@ -110,7 +110,7 @@ impl Driver {
         let elapsed = || now() - began;
         let mut is_open = true;
         loop {
-            is_open = is_open && self.hear(stream, traffic, began)?;
+            is_open = is_open && self.receive(stream, traffic, began)?;
             if stop.is_set() {
                 traffic.stopped();
             }
@@ -160,7 +160,7 @@ impl Driver {
     }
 
     /// Reads available data while it is needed; returns whether more may arrive.
-    fn hear(
+    fn receive(
         &mut self,
         stream: &mut TcpStream,
         traffic: &mut impl Traffic,
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_closes_breaks_it() {
+    fn a_close_by_the_peer_fails_the_transfer() {
         let broken = drive(&mut echoed(1 << 10), 100, &Stop::new()).expect_err("cut short");
         assert!(broken.during != FailedOperation::Writing, "{broken:?}");
     }
 
     #[test]
-    fn a_stop_ends_it() {
+    fn a_stop_ends_the_transfer() {
         let stop = Stop::new();
         stop.set();
         drive(&mut echoed(1 << 30), u64::MAX, &stop).expect("it ends");

@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_bits_per_second() {
+    fn the_goodput_is_in_bits_per_second() {
         assert_eq!(rate_of(125_000, Span::from_secs(1)), BitRate(1_000_000));
         let half = Span::from_millis(500);
         assert_eq!(rate_of(125_000, half), BitRate(2_000_000));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_differences_and_a_retransmission_is_spurious_once() {
+    fn each_second_is_a_difference_and_counts_a_spurious_retransmission_once() {
         let at = |bytes_acked, retransmissions, dsack_duplicates| TcpStats {
             bytes_acked,
             retransmissions,

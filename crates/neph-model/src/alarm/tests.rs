@@ -50,7 +50,7 @@ fn an_alarm_is_raised_only_after_its_full_duration() {
 }
 
 #[test]
-fn it_ends_below_a_lower_level_and_after_as_long() {
+fn an_alarm_clears_below_a_lower_threshold_after_its_duration() {
     let rule = "path > 10ms p50 for 5s until 6ms";
     let seconds = [vec![(6, 11); 5], vec![(6, 7); 20], vec![(6, 6); 5]].concat();
     assert_eq!(changes(&mut alarm(rule), seconds), [5, -30]);
@@ -96,7 +96,7 @@ fn lost_messages_count_as_longer_than_any_limit() {
 
 proptest! {
     #[test]
-    fn raising_and_ending_alternate_and_are_apart_by_as_long(
+    fn raise_and_clear_alternate_at_least_one_duration_apart(
         seconds in prop::collection::vec((0_u32..20, 0_i64..20), 0..300),
     ) {
         let changes = changes(&mut alarm("path > 10ms p50 for 5s"), seconds);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_answer_is_found_again_by_its_name_and_by_its_code() {
+fn every_answer_roundtrips_through_its_name_and_its_code() {
     let numbered = NUMBERED.iter().flat_map(|row| row.codes.clone());
     let numbered = numbered.filter_map(Answer::from_code);
     let answers = numbered.chain(FIXED_ANSWERS.iter().map(|row| row.answer));
@@ -18,7 +18,7 @@ fn every_answer_is_found_again_by_its_name_and_by_its_code() {
     for answer in [Answer::Closed, Answer::Reset] {
         assert!(!answer.description().contains("reply"), "{answer:?}");
     }
-    for wrong in [
+    for unknown in [
         "",
         "http-",
         "http-99",
@@ -29,12 +29,12 @@ fn every_answer_is_found_again_by_its_name_and_by_its_code() {
         "dns-rcode-16",
         "lost",
     ] {
-        assert_eq!(Answer::from_name(wrong), None, "{wrong}");
+        assert_eq!(Answer::from_name(unknown), None, "{unknown}");
     }
 }
 
 #[test]
-fn each_code_is_of_one_protocol() {
+fn each_answer_code_belongs_to_one_protocol() {
     for row in NUMBERED {
         for code in row.codes.clone() {
             assert_eq!((row.code)((row.answer)(code)), Some(code));

@@ -28,11 +28,11 @@ const POLL_TIMEOUT: Span = Span::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// One of at least 10 messages that is over within some seconds.
-    pub short: fn() -> ExperimentOrder,
+    pub short_order: fn() -> ExperimentOrder,
     /// One that would run for minutes.
-    pub long: fn() -> ExperimentOrder,
+    pub long_order: fn() -> ExperimentOrder,
     /// One that cannot begin.
-    pub impossible: fn() -> ExperimentOrder,
+    pub impossible_order: fn() -> ExperimentOrder,
     /// The messages in the journal of an experiment in this folder.
     pub journalled: fn(&Path, ExperimentId) -> Vec<(FlowIndex, Seq)>,
 }
@@ -40,7 +40,7 @@ pub struct Subject {
 /// An order for a new experiment of a scenario, of this host, with nothing besides.
 pub fn order_of(scenario: Scenario, timeout: Span) -> ExperimentOrder {
     ExperimentOrder {
-        experiment: Experiment::begun(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
+        experiment: Experiment::new(CampaignId::new(), scenario.id, Wall::from_unix_nanos(0)),
         scenario,
         site: None,
         reflector: false,
@@ -184,7 +184,7 @@ pub fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>, subject: Subject) {
 }
 
 fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject) {
-    let order = (subject.short)();
+    let order = (subject.short_order)();
     let (id, expected) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let reports = follow(executor, subject, &[ticket], |_, _| {});
@@ -204,7 +204,7 @@ fn an_experiment_is_reported_whole(executor: &mut dyn Executor, subject: Subject
 }
 
 fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subject: Subject) {
-    let orders = vec![(subject.impossible)(), (subject.short)()];
+    let orders = vec![(subject.impossible_order)(), (subject.short_order)()];
     let ticket = executor.submit(Order::Experiments(orders));
     let reports = follow(executor, subject, &[ticket], |_, _| {});
     let endings = reports[&ticket].endings();
@@ -215,8 +215,8 @@ fn what_cannot_begin_leaves_the_others_alone(executor: &mut dyn Executor, subjec
 }
 
 fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor, subject: Subject) {
-    let long = executor.submit(Order::Experiments(vec![(subject.long)()]));
-    let order = (subject.short)();
+    let long = executor.submit(Order::Experiments(vec![(subject.long_order)()]));
+    let order = (subject.short_order)();
     let half = order.scenario.messages / 2;
     let short = executor.submit(Order::Experiments(vec![order]));
     assert_ne!(long, short, "each order has its ticket");
@@ -233,7 +233,7 @@ fn orders_run_at_the_same_time_and_one_is_cancelled(executor: &mut dyn Executor,
 }
 
 fn a_cancelled_order_keeps_what_it_measured(executor: &mut dyn Executor, subject: Subject) {
-    let order = (subject.long)();
+    let order = (subject.long_order)();
     let (id, message_count) = (order.experiment.id, order.scenario.messages);
     let ticket = executor.submit(Order::Experiments(vec![order]));
     let mut cancelled: Option<Instant> = None;

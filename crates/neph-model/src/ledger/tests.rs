@@ -64,15 +64,15 @@ fn all_stages_of_a_complete_message_are_listed() {
 }
 
 #[test]
-fn the_directions_come_with_their_bound() {
+fn one_way_delays_have_their_error_bound() {
     let offset = ClockOffset::new(Span::from_nanos(1_000_000), Span::from_nanos(5));
-    let (forward, back) = Ledger::directions(&complete(), offset).expect("four marks");
-    assert_eq!((forward.delay.nanos(), back.delay.nanos()), (20, 21));
+    let (forward, reverse) = Ledger::directions(&complete(), offset).expect("four marks");
+    assert_eq!((forward.delay.nanos(), reverse.delay.nanos()), (20, 21));
     assert_eq!(forward.bound, Span::from_nanos(5));
 }
 
 #[test]
-fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
+fn a_third_party_server_leaves_network_and_peer_in_one_stage() {
     let mut marks = complete();
     marks.peer = PeerMarks::default();
     let lines = lines(&marks);
@@ -84,7 +84,7 @@ fn a_foreign_server_leaves_network_and_peer_in_one_entry() {
 }
 
 #[test]
-fn a_connection_attempt_ends_when_it_is_connected() {
+fn the_ledger_of_a_connect_ends_at_establishment() {
     let mut marks = Marks::intended_at(Instant::from_nanos(0));
     (marks.dialled, marks.connected, marks.app_recv) = (instant(3), instant(43), instant(43));
     let expected = [("schedule lateness", 3), ("connect", 40)];
@@ -103,7 +103,7 @@ fn without_a_reply_there_is_no_ledger() {
 
 /// For any missing timestamps, the entries add up and every stage is covered exactly once.
 #[test]
-fn the_sum_is_exact_for_every_combination_of_absent_marks() {
+fn the_sum_is_exact_for_every_combination_of_absent_timestamps() {
     for absent in 0_u32..1 << 11 {
         let missing = |bit: u32| absent & (1 << bit) != 0;
         let mut marks = complete();
@@ -151,31 +151,31 @@ fn the_sum_is_exact_for_every_combination_of_absent_marks() {
 
 /// For any timestamps of a peer and any clock steps: no time is negative, and they add up.
 #[test]
-fn no_entry_is_negative_whatever_the_marks_are() {
+fn no_stage_is_negative_for_any_timestamps() {
     let mut state = 7_u64;
-    let mut random = |most: u64| {
+    let mut random = |max: u64| {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
-        i64::try_from((state >> 33) % most).expect("small")
+        i64::try_from((state >> 33) % max).expect("small")
     };
     for _ in 0..100_000 {
         let mut marks = Marks::intended_at(Instant::from_nanos(random(20)));
         let mut any = |ahead: i64| (random(4) > 0).then(|| random(100) + ahead);
-        let mut ours = || any(0).map(Instant::from_nanos);
-        marks.dialled = ours();
-        marks.connected = ours();
-        marks.opened = ours();
-        marks.app_send = ours();
-        marks.queued = ours();
-        marks.nic_tx = ours();
-        marks.nic_rx = ours();
-        marks.app_recv = ours();
-        let mut theirs = || any(1_000).map(Instant::from_nanos);
-        marks.peer.rx = theirs();
-        marks.peer.app_rx = theirs();
-        marks.peer.app_tx = theirs();
-        marks.peer.nic_tx = theirs();
+        let mut client_time = || any(0).map(Instant::from_nanos);
+        marks.dialled = client_time();
+        marks.connected = client_time();
+        marks.opened = client_time();
+        marks.app_send = client_time();
+        marks.queued = client_time();
+        marks.nic_tx = client_time();
+        marks.nic_rx = client_time();
+        marks.app_recv = client_time();
+        let mut peer_time = || any(1_000).map(Instant::from_nanos);
+        marks.peer.rx = peer_time();
+        marks.peer.app_rx = peer_time();
+        marks.peer.app_tx = peer_time();
+        marks.peer.nic_tx = peer_time();
         let Some(ledger) = Ledger::of(&marks) else {
             continue;
         };

@@ -11,7 +11,7 @@ use crate::{BitRate, NoRate};
 
 /// A text that names nothing that can be measured.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoMeasure {
+pub enum ParseMeasureError {
     /// Its first words are unknown.
     #[error("'{0}' names nothing that is measured")]
     Unknown(String),
@@ -39,7 +39,7 @@ pub enum NoMeasure {
     UdpWithoutRate,
 }
 
-impl NoMeasure {
+impl ParseMeasureError {
     /// What to write instead.
     pub const REMEDY: &str = "write \"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\", \
                               \"udp rr\", \"tcp rr\", \"tcp crr\" or \"media 3 clients\". \
@@ -110,9 +110,9 @@ impl TransferTransport {
 }
 
 impl FromStr for Measure {
-    type Err = NoMeasure;
+    type Err = ParseMeasureError;
 
-    fn from_str(text: &str) -> Result<Self, NoMeasure> {
+    fn from_str(text: &str) -> Result<Self, ParseMeasureError> {
         let fields: Vec<&str> = text.split_whitespace().collect();
         match fields.as_slice() {
             ["messages"] => Ok(Self::Messages),
@@ -124,7 +124,7 @@ impl FromStr for Measure {
             }
             ["media"] => Ok(Self::Media(MediaMeasure { clients: 1 })),
             ["media", count, "client" | "clients"] => {
-                let unread = |_| NoMeasure::Word {
+                let unread = |_| ParseMeasureError::Word {
                     what: "media",
                     word: (*count).to_owned(),
                 };
@@ -135,17 +135,20 @@ impl FromStr for Measure {
                 let name_text = format!("{first} {second}");
                 let mut kinds = TransactionKind::ALL.into_iter();
                 let kind = kinds.find(|kind| kind.text() == name_text);
-                let unknown = || NoMeasure::Unknown(text.to_owned());
+                let unknown = || ParseMeasureError::Unknown(text.to_owned());
                 transactions(kind.ok_or_else(unknown)?, rest).map(Self::Transactions)
             }
-            _ => Err(NoMeasure::Unknown(text.to_owned())),
+            _ => Err(ParseMeasureError::Unknown(text.to_owned())),
         }
     }
 }
 
-fn transactions(kind: TransactionKind, fields: &[&str]) -> Result<TransactionMeasure, NoMeasure> {
+fn transactions(
+    kind: TransactionKind,
+    fields: &[&str],
+) -> Result<TransactionMeasure, ParseMeasureError> {
     let message = kind.text();
-    let unread = |word: &str| NoMeasure::Word {
+    let unread = |word: &str| ParseMeasureError::Word {
         what: message,
         word: word.to_owned(),
     };
@@ -160,7 +163,7 @@ fn transactions(kind: TransactionKind, fields: &[&str]) -> Result<TransactionMea
 fn throughput(
     transport: TransferTransport,
     fields: &[&str],
-) -> Result<ThroughputMeasure, NoMeasure> {
+) -> Result<ThroughputMeasure, ParseMeasureError> {
     let mut test = ThroughputMeasure {
         transport,
         direction: TransferDirection::Up,
@@ -178,7 +181,7 @@ fn throughput(
             number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
                 let of_streams = fields.next_if(|next| matches!(**next, "stream" | "streams"));
                 let count = of_streams.and_then(|_| number.parse::<u64>().ok());
-                let unread = || NoMeasure::Word {
+                let unread = || ParseMeasureError::Word {
                     what: transport.text(),
                     word: number.to_owned(),
                 };
@@ -187,13 +190,13 @@ fn throughput(
             rate if rate.ends_with("bit/s") => {
                 let rate: BitRate = rate.parse()?;
                 if rate < ThroughputMeasure::MIN_RATE {
-                    return Err(NoMeasure::BelowMinimumRate(rate));
+                    return Err(ParseMeasureError::BelowMinimumRate(rate));
                 }
                 test.rate = Some(rate);
                 is_limited = true;
             }
             word => {
-                return Err(NoMeasure::Word {
+                return Err(ParseMeasureError::Word {
                     what: transport.text(),
                     word: word.to_owned(),
                 });
@@ -203,14 +206,14 @@ fn throughput(
     if is_limited {
         Ok(test)
     } else {
-        Err(NoMeasure::UdpWithoutRate)
+        Err(ParseMeasureError::UdpWithoutRate)
     }
 }
 
-fn streams(count: u64) -> Result<u16, NoMeasure> {
+fn streams(count: u64) -> Result<u16, ParseMeasureError> {
     let fits = u16::try_from(count).ok();
     let fits = fits.filter(|count| (1..=ThroughputMeasure::MAX_STREAMS).contains(count));
-    fits.ok_or(NoMeasure::Streams(count))
+    fits.ok_or(ParseMeasureError::Streams(count))
 }
 
 #[cfg(test)]
@@ -239,19 +242,19 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_measure_is_read_as_it_is_written(test in test()) {
+        fn measures_roundtrip_through_text(test in test()) {
             let measure = Measure::Throughput(test);
             proptest::prop_assert_eq!(measure.to_string().parse(), Ok(measure));
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in ".*") {
+        fn arbitrary_text_never_panics(text in ".*") {
             let _ = text.parse::<Measure>();
         }
     }
 
     #[test]
-    fn words_may_come_in_any_order() {
+    fn words_may_be_in_any_order() {
         let read = |text: &str| text.parse::<Measure>().expect(text).to_string();
         assert_eq!(read("messages"), "messages");
         assert_eq!(read("udp rr"), "udp rr");
@@ -270,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn mistakes_are_reported_with_the_word() {
         for (text, part) in [
             ("ping", "'ping' names nothing"),
             ("tcp", "'tcp' names nothing"),

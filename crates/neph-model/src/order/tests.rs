@@ -146,7 +146,7 @@ fn experiments() -> impl Strategy<Value = Order> {
             let (last_address, timeout, companion, pings, trace) = more;
             let start = Wall::from_unix_nanos(timeout.nanos());
             Order::Experiments(vec![ExperimentOrder {
-                experiment: Experiment::begun(CampaignId::new(), scenario.id, start),
+                experiment: Experiment::new(CampaignId::new(), scenario.id, start),
                 scenario,
                 site,
                 reflector,
@@ -202,7 +202,7 @@ fn order() -> BoxedStrategy<Order> {
 
 proptest::proptest! {
     #[test]
-    fn an_order_is_read_as_it_is_written(order in order()) {
+    fn orders_roundtrip_through_json(order in order()) {
         let text = serde_json::to_string(&order).expect("it is plain data");
         let read: Order = serde_json::from_str(&text).expect("as it was written");
         proptest::prop_assert_eq!(read, order);
@@ -210,7 +210,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_load_as_a_plan_writes_it_has_a_thread_for_each_core() {
+fn a_cpu_load_in_plan_syntax_has_one_thread_per_core() {
     let text = r#"{"load":{"work":{"cpu":{"share":80.0,"threads":"each_core"}},"duration_ns":1}}"#;
     let share = CpuShare::percent(80.0).expect("a share");
     let order = Order::Load(LoadOrder {

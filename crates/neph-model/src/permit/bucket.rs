@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_larger_than_a_burst_goes_when_the_bucket_is_full_and_is_paid_for() {
+    fn a_message_above_the_burst_size_is_sent_from_a_full_bucket_and_charged() {
         let bucket = TokenBucket::new(1_000);
         assert!(bucket.take(5_000, 0), "it would never go otherwise");
         assert!(!bucket.take(1, 4_800_000_000));
@@ -97,19 +97,19 @@ mod tests {
         ) {
             let bucket = TokenBucket::new(rate);
             let mut now = 0;
-            let mut went: Vec<(i64, u64)> = Vec::new();
+            let mut sent_messages: Vec<(i64, u64)> = Vec::new();
             for (step, tokens) in steps {
                 now += step;
                 if bucket.take(tokens, now) {
-                    went.push((now, tokens));
+                    sent_messages.push((now, tokens));
                 }
             }
             let burst = (rate / 10).max(400);
-            for first in 0..went.len() {
+            for first in 0..sent_messages.len() {
                 let mut sum = 0;
-                for (at, tokens) in &went[first..] {
+                for (at, tokens) in &sent_messages[first..] {
                     sum += tokens;
-                    let window = u64::try_from(at - went[first].0).expect("forwards");
+                    let window = u64::try_from(at - sent_messages[first].0).expect("forwards");
                     let allowed = u128::from(window) * u128::from(rate) / 1_000_000_000
                         + u128::from(burst) + 1;
                     prop_assert!(u128::from(sum) <= allowed, "{sum} in {window} ns at {rate}");

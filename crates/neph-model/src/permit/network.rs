@@ -14,7 +14,7 @@ pub struct Network {
 
 /// A text that is no network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoNetwork {
+pub enum ParseNetworkError {
     /// Neither an address nor one with a prefix.
     #[error("'{0}' is no network")]
     Text(String),
@@ -73,10 +73,10 @@ fn masked_v6(address: Ipv6Addr, prefix: u8) -> u128 {
 }
 
 impl FromStr for Network {
-    type Err = NoNetwork;
+    type Err = ParseNetworkError;
 
-    fn from_str(text: &str) -> Result<Self, NoNetwork> {
-        let no = || NoNetwork::Text(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
+        let no = || ParseNetworkError::Text(text.to_owned());
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix.parse::<u8>().map_err(|_| no())?)),
             None => (text, None),
@@ -104,7 +104,7 @@ impl FromStr for Network {
         if base == address {
             Ok(meant)
         } else {
-            Err(NoNetwork::HostBitsSet {
+            Err(ParseNetworkError::HostBitsSet {
                 given: text.to_owned(),
                 meant,
             })
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_holds_its_addresses_in_every_way_of_writing_them() {
+    fn a_network_contains_its_addresses_in_every_notation() {
         let private = network("10.0.0.0/8");
         for inside in [
             "10.0.0.0",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv4_network_that_is_written_as_ipv6_is_the_same() {
+    fn an_ipv4_mapped_network_equals_its_ipv4_network() {
         for same in ["::ffff:10.0.0.0/104", "64:ff9b::a00:0/104"] {
             assert_eq!(network(same), network("10.0.0.0/8"), "{same}");
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn invalid_networks_are_refused_and_host_bits_are_reported() {
-        for wrong in [
+        for invalid in [
             "",
             "10.0.0.0/33",
             "10.0.0.0/-1",
@@ -172,8 +172,8 @@ mod tests {
             "a/8",
         ] {
             assert!(
-                matches!(wrong.parse::<Network>(), Err(NoNetwork::Text(_))),
-                "{wrong}"
+                matches!(invalid.parse::<Network>(), Err(ParseNetworkError::Text(_))),
+                "{invalid}"
             );
         }
         let slip = "10.1.0.0/8".parse::<Network>().expect_err("a slip");

@@ -54,17 +54,20 @@ fn targets_not_allowed_are_refused_and_denials_take_precedence() {
 }
 
 #[test]
-fn no_policy_allows_addresses_of_many_hosts() {
+fn broadcast_and_multicast_addresses_are_never_allowed() {
     let anything = targets(&["0.0.0.0/0", "::/0"], &[]);
-    for many in [
+    for group_address in [
         "224.0.0.1:53",
         "255.255.255.255:53",
         "[ff02::1]:53",
         "[::ffff:224.0.0.1]:53",
     ] {
         assert!(
-            matches!(anything.check(at(many)), Err(Forbidden::GroupAddress(_))),
-            "{many}"
+            matches!(
+                anything.check(at(group_address)),
+                Err(Forbidden::GroupAddress(_))
+            ),
+            "{group_address}"
         );
     }
 }
@@ -81,7 +84,7 @@ fn nothing_is_allowed_by_default() {
 }
 
 #[test]
-fn the_budget_of_a_day_ends_and_a_restart_does_not_refill_it() {
+fn the_daily_byte_budget_survives_a_restart() {
     let budgets = Budgets {
         day_bytes: Some(1_000),
         ..Budgets::default()

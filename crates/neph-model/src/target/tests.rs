@@ -4,7 +4,7 @@ use super::*;
 use crate::SCHEMES;
 
 #[test]
-fn a_target_reads_back_as_it_was_meant() {
+fn targets_roundtrip_in_canonical_form() {
     for (text, shown) in [
         ("ws://h:8080/a?b=1", "ws://h:8080/a?b=1"),
         ("https://h", "https://h:443"),
@@ -91,7 +91,7 @@ fn a_host_without_a_port_uses_the_default_port() {
 }
 
 #[test]
-fn an_order_carries_a_target_with_its_credentials_and_nothing_shows_them() {
+fn an_order_carries_credentials_that_are_never_displayed() {
     let target = Target::parse("https://me:secret@h/a").expect("a target");
     assert_eq!(
         Target::try_from(String::from(target.clone())),
@@ -127,7 +127,7 @@ proptest::proptest! {
         let target = Target::parse(&text).expect(&text);
         let shown = target.to_string();
         proptest::prop_assert_eq!(Target::parse(&shown).expect(&shown), target.clone());
-        let anew = Target::icmp(target.host()).expect("its host is one");
-        proptest::prop_assert_eq!(anew.host(), target.host());
+        let rebuilt = Target::icmp(target.host()).expect("its host is one");
+        proptest::prop_assert_eq!(rebuilt.host(), target.host());
     }
 }

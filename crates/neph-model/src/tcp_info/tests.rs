@@ -23,7 +23,7 @@ fn every_field_is_found_by_its_names() {
 }
 
 #[test]
-fn the_page_of_the_store_describes_every_field() {
+fn the_documentation_of_the_store_describes_every_field() {
     let page = include_str!("../../../../docs/schema.md");
     for field in TcpField::all_fields() {
         let row = format!("| `tcp_{field}` | {} |", field.about());
@@ -32,7 +32,7 @@ fn the_page_of_the_store_describes_every_field() {
 }
 
 #[test]
-fn a_field_that_the_kernel_did_not_give_is_absent() {
+fn fields_missing_in_the_kernel_structure_are_absent() {
     let mut bytes = [0; 100];
     bytes[68..72].copy_from_slice(&43_000_u32.to_ne_bytes());
     let read = |name| TcpField::of_kernel(name).and_then(|field| field.read(&bytes));

@@ -83,7 +83,7 @@ const LOADS: usize = 3;
 
 impl Warning {
     /// What to do about it in experiments in which the plan generates these loads (see
-    /// [`load_made`](crate::Experiment::load_made)): a load that is part of the experiment must not
+    /// [`generated_load`](crate::Experiment::generated_load)): a load that is part of the experiment must not
     /// be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });

@@ -64,7 +64,7 @@ mod tests {
     use crate::Span;
 
     #[test]
-    fn the_page_has_a_section_for_each_code() {
+    fn the_documentation_has_a_section_for_each_warning_code() {
         let page = include_str!("../../../../docs/warnings.md");
         let sections = page.matches("\n## W").count();
         assert_eq!(sections, WarningCode::COUNT);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn each_warning_begins_with_its_code_and_has_its_numbers() {
+fn each_warning_starts_with_its_code_and_contains_its_values() {
     let worst = Span::from_micros(80);
     let warnings = [
         Warning::ClockStepped { times: 1 },
@@ -72,7 +72,7 @@ fn a_load_that_missed_its_target_is_reported_with_what_it_achieved() {
 }
 
 #[test]
-fn older_stores_have_older_names() {
+fn old_warning_names_are_accepted() {
     let read = |text: &str| serde_json::from_str::<Warning>(text).expect("a warning");
     assert_eq!(
         read(r#"{"warning":"stamps_missing","percent":2.0}"#),

@@ -115,7 +115,7 @@ impl Codec for DnsTcp {
                 outcome: Outcome::Reply,
             }),
         };
-        Ok(Step::Took(taken, arrival))
+        Ok(Step::Consumed(taken, arrival))
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_answers_the_query_with_its_number_and_question() {
+    fn a_response_matches_the_query_with_its_id_and_question() {
         let mut queries = queries();
         let mut sent = Vec::new();
         for seq in 0..3 {
@@ -152,9 +152,9 @@ mod tests {
         let answer = reply(&sent[1], [0x81, 0x83]);
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)));
         assert_eq!(queries.answer(&answer), Some((1, nxdomain)), "a duplicate");
-        let cut = queries.answer(&reply(&sent[2], [0x83, 0x80]));
+        let truncated = queries.answer(&reply(&sent[2], [0x83, 0x80]));
         assert_eq!(
-            cut.map(|(seq, answer)| (seq, answer.name())),
+            truncated.map(|(seq, answer)| (seq, answer.name())),
             Some((2, "dns-noerror-tc".into()))
         );
         assert_eq!(queries.answer(&sent[1]), None, "a query is no response");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_distinct_while_they_are_remembered_and_do_not_count_up() {
+    fn pending_query_ids_are_distinct_and_not_sequential() {
         let mut queries = queries();
         let maximum = u64::try_from(Queries::MAXIMUM).expect("it fits");
         let first = (0..maximum).map(|seq| queries.number(seq));

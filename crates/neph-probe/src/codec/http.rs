@@ -76,20 +76,20 @@ impl Http {
         };
         let taken = head.len();
         if head.status() < 200 {
-            return Ok(Step::Took(taken, Arrival::Nothing));
+            return Ok(Step::Consumed(taken, Arrival::Nothing));
         }
         let status = head.status();
         let answer = Some(Answer::HttpStatus(status));
         if self.reflector && status != 200 {
             let reason = format!("the reflector answered with HTTP status {status}");
-            return Ok(Step::Took(
+            return Ok(Step::Consumed(
                 taken,
                 Arrival::Refused(ConnectionEnd::new(reason, answer)),
             ));
         }
         if status == REQUEST_TIMEOUT && (self.served > 0 || self.requested == self.served) {
             let reason = "the server ended the idle connection (HTTP status 408)";
-            return Ok(Step::Took(
+            return Ok(Step::Consumed(
                 taken,
                 Arrival::Closed(ConnectionEnd::new(reason, Some(Answer::Closed))),
             ));
@@ -97,7 +97,7 @@ impl Http {
         if self.requested == self.served {
             let reason =
                 format!("the server sent a response without a request (HTTP status {status})");
-            return Ok(Step::Took(
+            return Ok(Step::Consumed(
                 taken,
                 Arrival::Closed(ConnectionEnd::new(reason, None)),
             ));
@@ -114,7 +114,7 @@ impl Http {
             marks,
             status,
         });
-        Ok(Step::Took(taken, Arrival::Nothing))
+        Ok(Step::Consumed(taken, Arrival::Nothing))
     }
 
     /// A reply without a number: on one connection replies come in the order of the requests.
@@ -168,11 +168,11 @@ impl Codec for Http {
         match body.reader.step(input).map_err(|error| error.to_string())? {
             BodyStep::More if input.is_empty() => Ok(Step::More),
             // Chunk syntax: the reader has consumed it, so it must not get it a second time.
-            BodyStep::More => Ok(Step::Took(input.len(), Arrival::Nothing)),
+            BodyStep::More => Ok(Step::Consumed(input.len(), Arrival::Nothing)),
             BodyStep::Piece { consumed, .. } if !body.reader.is_done() => {
-                Ok(Step::Took(consumed, Arrival::Nothing))
+                Ok(Step::Consumed(consumed, Arrival::Nothing))
             }
-            BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed } => Ok(Step::Took(
+            BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed } => Ok(Step::Consumed(
                 consumed,
                 self.take_reply().map_or(Arrival::Nothing, Arrival::Reply),
             )),

@@ -23,7 +23,7 @@ pub(crate) enum Step {
     /// The available bytes are incomplete.
     More,
     /// A complete element of this many bytes.
-    Took(usize, Arrival),
+    Consumed(usize, Arrival),
 }
 
 /// A received element.
@@ -69,15 +69,15 @@ impl Replied {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionEnd {
     /// As a sentence.
-    pub(crate) why: String,
+    pub(crate) reason: String,
     /// The answer for messages that waited for a reply. `None` where it is not known.
     pub(crate) answer: Option<Answer>,
 }
 
 impl ConnectionEnd {
-    pub(crate) fn new(why: impl Into<String>, answer: Option<Answer>) -> Self {
+    pub(crate) fn new(reason: impl Into<String>, answer: Option<Answer>) -> Self {
         Self {
-            why: why.into(),
+            reason: reason.into(),
             answer,
         }
     }

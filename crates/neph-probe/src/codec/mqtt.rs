@@ -68,11 +68,11 @@ impl Codec for Mqtt {
             }
             (Packet::ConnAck(code), false) => {
                 let answer = Answer::Mqtt(MqttRefusal(code));
-                let why = format!(
+                let reason = format!(
                     "the broker refused the connection: {}",
                     answer.description()
                 );
-                Arrival::Refused(ConnectionEnd::new(why, Some(answer)))
+                Arrival::Refused(ConnectionEnd::new(reason, Some(answer)))
             }
             (Packet::PingResp, true) => Arrival::Reply(Replied::plain(None, None)),
             (Packet::ConnAck(_), true) => return Err("the peer sent a second CONNACK".to_owned()),
@@ -80,7 +80,7 @@ impl Codec for Mqtt {
                 return Err("the peer sent PINGRESP before CONNACK".to_owned());
             }
         };
-        Ok(Step::Took(taken, arrival))
+        Ok(Step::Consumed(taken, arrival))
     }
 
     fn encode_close_message(&mut self, out: &mut Vec<u8>) {
@@ -122,14 +122,14 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_one_sentence_with_its_code() {
+    fn a_refused_mqtt_connect_is_reported_with_its_code() {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         let step = codec.step(&mut [0x20, 2, 0, 5]).expect("a packet");
-        let Step::Took(4, Arrival::Refused(end)) = step else {
+        let Step::Consumed(4, Arrival::Refused(end)) = step else {
             panic!("{step:?}");
         };
         assert_eq!(
-            end.why,
+            end.reason,
             "the broker refused the connection: MQTT CONNACK code 5 (not authorized)"
         );
         assert_eq!(end.answer.map(neph_model::Answer::code), Some(6005));
@@ -140,9 +140,12 @@ mod tests {
         let mut codec = Mqtt::new(&spec("mqtt://h"));
         assert!(codec.step(&mut [0xd0, 0]).is_err(), "before CONNACK");
         let opened = codec.step(&mut [0x20, 2, 0, 0]);
-        assert_eq!(opened, Ok(Step::Took(4, Arrival::Opened)));
+        assert_eq!(opened, Ok(Step::Consumed(4, Arrival::Opened)));
         let reply = Arrival::Reply(Replied::plain(None, None));
-        assert_eq!(codec.step(&mut [0xd0, 0, 0xd0]), Ok(Step::Took(2, reply)));
+        assert_eq!(
+            codec.step(&mut [0xd0, 0, 0xd0]),
+            Ok(Step::Consumed(2, reply))
+        );
         assert_eq!(codec.step(&mut [0xd0]), Ok(Step::More));
         assert!(
             codec.step(&mut [0x20, 2, 0, 0]).is_err(),
@@ -156,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keep_alive_has_room_for_two_intervals() {
+    fn the_keep_alive_covers_two_intervals() {
         let mut spec = spec("mqtt://h");
         assert_eq!(keep_alive(&spec), 60);
         for (interval, seconds) in [(29, 60), (100, 201), (100_000, u16::MAX)] {

@@ -43,7 +43,7 @@ impl Framed {
                 Arrival::Refused(ConnectionEnd::new(refusal.to_string(), None))
             }
         };
-        Ok(Step::Took(HELLO_LEN, arrival))
+        Ok(Step::Consumed(HELLO_LEN, arrival))
     }
 }
 
@@ -73,7 +73,7 @@ impl Codec for Framed {
             Some((consumed, payload)) => {
                 let reply = Reply::decode(payload).map_err(|error| error.to_string())?;
                 let arrival = Arrival::Reply(Replied::plain(Some(reply.seq), Some(reply.marks)));
-                Ok(Step::Took(consumed, arrival))
+                Ok(Step::Consumed(consumed, arrival))
             }
         }
     }

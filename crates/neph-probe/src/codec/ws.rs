@@ -78,10 +78,10 @@ impl Ws {
         if let Err(error) = check_response(&head, &self.key) {
             let answer = (head.status() != 101).then_some(Answer::HttpStatus(head.status()));
             let end = ConnectionEnd::new(error.to_string(), answer);
-            return Ok(Step::Took(head.len(), Arrival::Refused(end)));
+            return Ok(Step::Consumed(head.len(), Arrival::Refused(end)));
         }
         self.open = true;
-        Ok(Step::Took(head.len(), Arrival::Opened))
+        Ok(Step::Consumed(head.len(), Arrival::Opened))
     }
 }
 
@@ -139,7 +139,7 @@ impl Codec for Ws {
             Event::Close(close) => Arrival::Closed(to_connection_end(close)),
             Event::Message(..) | Event::Pong(_) | Event::Fragment => Arrival::Nothing,
         };
-        Ok(Step::Took(consumed, arrival))
+        Ok(Step::Consumed(consumed, arrival))
     }
 
     fn pay(&mut self, out: &mut Vec<u8>) {
@@ -165,13 +165,13 @@ impl Codec for Ws {
 /// A close frame as the end of a connection; one without a code counts as 1005 (RFC 6455, 7.1.5).
 fn to_connection_end(close: Option<Close<'_>>) -> ConnectionEnd {
     let Some(close) = close else {
-        let why = "the server closed the WebSocket without a code";
-        return ConnectionEnd::new(why, Some(Answer::WebSocketClose(NO_CODE)));
+        let reason_text = "the server closed the WebSocket without a code";
+        return ConnectionEnd::new(reason_text, Some(Answer::WebSocketClose(NO_CODE)));
     };
     let code = close.code.get();
     let reason = PrintableText::text(close.reason);
-    let why = format!("the server closed the WebSocket with code {code} {reason}");
-    ConnectionEnd::new(why.trim_end(), Some(Answer::WebSocketClose(code)))
+    let reason_text = format!("the server closed the WebSocket with code {code} {reason}");
+    ConnectionEnd::new(reason_text.trim_end(), Some(Answer::WebSocketClose(code)))
 }
 
 /// Masking keys. They protect proxies from chosen bytes on the wire (RFC 6455, 10.3), so they start from the

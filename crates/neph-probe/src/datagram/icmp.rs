@@ -134,22 +134,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_echo_answers_its_own_request_only() {
-        let mut ours = Icmp {
+    fn an_icmp_echo_reply_matches_only_its_own_request() {
+        let mut own_codec = Icmp {
             family: Family::V4,
             raw_ident: None,
             payload: 64,
             token: 7,
         };
         let mut request = Vec::new();
-        ours.request(70_000, Wall::from_unix_nanos(0), &mut request);
+        own_codec.request(70_000, Wall::from_unix_nanos(0), &mut request);
         assert_eq!(request.len(), neph_wire::icmp::HEADER_LEN + 64);
-        assert_eq!(ours.answer(&request, 70_000), None, "a request is no reply");
+        assert_eq!(
+            own_codec.answer(&request, 70_000),
+            None,
+            "a request is no reply"
+        );
         let reply = as_reply(&request);
-        let answered = ours.answer(&reply, 70_000).map(|answer| answer.seq);
+        let answered = own_codec.answer(&reply, 70_000).map(|answer| answer.seq);
         assert_eq!(answered, Some(70_000));
-        ours.token = 8;
-        assert_eq!(ours.answer(&reply, 70_000), None, "another token");
+        own_codec.token = 8;
+        assert_eq!(own_codec.answer(&reply, 70_000), None, "another token");
     }
 
     /// The reply to an echo request of IPv4.

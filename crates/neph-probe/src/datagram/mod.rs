@@ -147,7 +147,7 @@ mod tests {
     use super::widen;
 
     #[test]
-    fn a_wrapped_number_finds_its_way_back() {
+    fn a_wrapped_sequence_number_is_widened() {
         assert_eq!(widen(5, 7), 5);
         assert_eq!(widen(u32::MAX, 1 << 32), u64::from(u32::MAX));
         assert_eq!(widen(3, u64::from(u32::MAX)), (1 << 32) + 3);

@@ -19,7 +19,7 @@ pub(crate) struct Session {
     spec: FlowSpec,
     start: Option<Instant<Local>>,
     entered: u64,
-    book: Exchange,
+    exchange: Exchange,
     unstamped: AwaitedTimestamps<Seq>,
     tail_sent: bool,
     refused: bool,
@@ -37,7 +37,7 @@ impl Session {
             spec: spec.clone(),
             start: None,
             entered: 0,
-            book: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
+            exchange: Exchange::new(spec.index, spec.schedule.interval, spec.timeout, expect),
             unstamped: AwaitedTimestamps::new(MAX_PENDING_TIMESTAMPS),
             tail_sent: false,
             refused: false,
@@ -65,9 +65,9 @@ impl Session {
 
     /// The next message is due and about to be sent.
     pub(crate) fn sending(&mut self, at: Instant<Local>) -> Option<Seq> {
-        let seq = self.book.enter(self.next_due()?);
+        let seq = self.exchange.enter(self.next_due()?);
         self.entered += 1;
-        self.book.sent(seq, at, 0);
+        self.exchange.sent(seq, at, 0);
         self.unstamped.count(seq);
         Some(seq)
     }
@@ -75,16 +75,16 @@ impl Session {
     /// The kernel did not accept the message.
     pub(crate) fn not_sent(&mut self, seq: Seq, reason: &std::io::Error, at: Instant<Local>) {
         let answer = fault::answer_of_datagram(reason, ErrorTime::AtOnce);
-        self.book.failed(seq, answer, at);
+        self.exchange.failed(seq, answer, at);
         self.refused_by(&fault::sentence("send", reason, answer));
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
     pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Local>) {
         if let Some(due) = self.next_due() {
-            let seq = self.book.enter(due);
+            let seq = self.exchange.enter(due);
             self.entered += 1;
-            self.book.failed(seq, Some(Answer::Local(reason)), at);
+            self.exchange.failed(seq, Some(Answer::Local(reason)), at);
         }
     }
 
@@ -96,7 +96,7 @@ impl Session {
     /// An ICMP error arrived for a message.
     pub(crate) fn icmp_error(&mut self, seq: u64, kind: IcmpKind, at: Instant<Local>) {
         let answer = Answer::Icmp(kind);
-        self.book.lost(Seq(seq), Some(answer), at);
+        self.exchange.lost(Seq(seq), Some(answer), at);
         self.refused_by(&answer.description());
     }
 
@@ -107,16 +107,16 @@ impl Session {
 
     /// After the last message, one exchange that is no message, for the last reply's send timestamp.
     pub(crate) fn tail(&mut self) -> Option<u64> {
-        if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
+        if self.tail_sent || self.next_due().is_some() || !self.exchange.all_decided() {
             return None;
         }
         self.tail_sent = true;
-        self.book.lacks_peer_send().then_some(self.entered)
+        self.exchange.lacks_peer_send().then_some(self.entered)
     }
 
     pub(crate) fn stamped(&mut self, point: SendPoint, id: u32, at: Instant<Local>) {
         if let Some(seq) = self.unstamped.get(id) {
-            self.book.stamped(*seq, point, at, None);
+            self.exchange.stamped(*seq, point, at, None);
         }
     }
 
@@ -128,7 +128,7 @@ impl Session {
     ) {
         if answer.marks.is_some_and(|marks| marks.app_rx.is_some()) {
             // Only a neph reflector sends this timestamp, and its send timestamp follows.
-            self.book.set_expect(Expect {
+            self.exchange.set_expect(Expect {
                 sent: true,
                 peer_send: true,
                 ack: false,
@@ -141,10 +141,10 @@ impl Session {
             answer: answer.answer,
             outcome: answer.outcome,
         };
-        if let Some(message) = self.book.replied(Seq(answer.seq), &reply) {
+        if let Some(message) = self.exchange.replied(Seq(answer.seq), &reply) {
             self.notes.push(Note::Reply(*message));
         }
-        self.notes.extend(self.book.take_disbelieved());
+        self.notes.extend(self.exchange.take_disbelieved());
     }
 
     /// The network or this host refused a message. Noted once per flow.
@@ -162,29 +162,29 @@ impl Session {
     }
 
     pub(crate) fn at_time(&mut self, now: Instant<Local>) {
-        self.book.expire(now);
+        self.exchange.expire(now);
     }
     pub(crate) fn next_deadline(&self) -> Option<Instant<Local>> {
-        self.book.next_deadline()
+        self.exchange.next_deadline()
     }
     pub(crate) fn is_done(&self) -> bool {
         let scheduled = self.start.is_none() || self.next_due().is_some();
-        !scheduled && self.book.all_decided() && self.tail_sent
+        !scheduled && self.exchange.all_decided() && self.tail_sent
     }
     pub(crate) fn lacks_peer_send(&self) -> bool {
-        self.book.lacks_peer_send()
+        self.exchange.lacks_peer_send()
     }
     pub(crate) fn take_notes(&mut self) -> std::vec::Drain<'_, Note> {
         self.notes.drain(..)
     }
     pub(crate) fn take_finished(&mut self, now: Instant<Local>) -> Option<Message> {
-        self.book.take_finished(now)
+        self.exchange.take_finished(now)
     }
     pub(crate) fn take_rest(&mut self) -> Option<Message> {
-        self.book.take_rest()
+        self.exchange.take_rest()
     }
     pub(crate) const fn tally(&self) -> &Tally {
-        self.book.tally()
+        self.exchange.tally()
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
     use crate::resolver::Resolve;
 
     #[test]
-    fn an_error_of_the_codec_is_the_outcome_of_the_message() {
+    fn a_codec_error_becomes_the_outcome_of_the_message() {
         let target = Target::parse("udp://127.0.0.1:862").expect("a target");
         let address = target.addresses(None).expect("an address")[0];
         let mut session = Session::new(&FlowSpec::plain(target, address));

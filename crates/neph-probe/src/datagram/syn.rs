@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_finds_its_syn_even_after_four_thousand_million() {
+    fn a_syn_answer_matches_its_syn_after_four_billion_syns() {
         let mut codec = codec();
         let mut request = Vec::new();
         for seq in [0, 1, 70_000, (1 << 32) + 5, (9 << 32) - 1] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn another_flows_answer_is_not_ours() {
+    fn an_answer_to_another_flow_is_ignored() {
         let mut request = Vec::new();
         codec().request(3, Wall::from_unix_nanos(0), &mut request);
         for at in [1, 3] {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_acceptance_is_objected_to_with_the_number_it_waits_for() {
+    fn only_a_syn_ack_gets_a_rst_with_the_number_it_acknowledges() {
         let mut codec = codec();
         let (mut request, mut out) = (Vec::new(), Vec::new());
         codec.request(3, Wall::from_unix_nanos(0), &mut request);

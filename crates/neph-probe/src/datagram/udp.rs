@@ -78,11 +78,11 @@ pub(super) fn connected(spec: &FlowSpec) -> Result<Socket, ProbeError> {
     let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP)).map_err(fault)?;
     socket.set_nonblocking(true).map_err(fault)?;
     if let Some(port) = spec.source_port {
-        let any: SocketAddr = match spec.address {
+        let unspecified: SocketAddr = match spec.address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
         };
-        socket.bind(&SockAddr::from(any)).map_err(fault)?;
+        socket.bind(&SockAddr::from(unspecified)).map_err(fault)?;
     }
     socket
         .connect(&SockAddr::from(spec.address))

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_go_back_or_take_longer_than_the_round_trip_are_discarded_and_reported() {
+    fn peer_timestamps_that_go_back_or_exceed_the_rtt_are_discarded() {
         let mut implausible_replies = Implausible::default();
         for (rx, app_tx, is_believed) in [
             (7_000, 7_100, true),

@@ -19,7 +19,7 @@ const BLOCK: u16 = 1_024;
 #[derive(Debug)]
 pub(crate) struct Blocks {
     transport: &'static str,
-    ours: BTreeMap<u16, Block>,
+    claimed_blocks: BTreeMap<u16, Block>,
 }
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Blocks {
     pub(crate) const fn new(transport: &'static str) -> Self {
         Self {
             transport,
-            ours: BTreeMap::new(),
+            claimed_blocks: BTreeMap::new(),
         }
     }
 
@@ -45,12 +45,12 @@ impl Blocks {
     /// [`io::ErrorKind::AddrInUse`] if another process has its block.
     pub(crate) fn take(&mut self, port: u16) -> io::Result<()> {
         let number = port / BLOCK;
-        if let Some(block) = self.ours.get_mut(&number) {
+        if let Some(block) = self.claimed_blocks.get_mut(&number) {
             block.ports += 1;
             return Ok(());
         }
         let name = UnixDatagram::bind_addr(&name(self.transport, number)?)?;
-        self.ours.insert(
+        self.claimed_blocks.insert(
             number,
             Block {
                 _name: name,
@@ -63,10 +63,10 @@ impl Blocks {
     /// Gives a port back. With its last port, a block becomes free.
     pub(crate) fn give_back(&mut self, port: u16) {
         let number = port / BLOCK;
-        if let Some(block) = self.ours.get_mut(&number) {
+        if let Some(block) = self.claimed_blocks.get_mut(&number) {
             block.ports -= 1;
             if block.ports == 0 {
-                self.ours.remove(&number);
+                self.claimed_blocks.remove(&number);
             }
         }
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_one_fleets_until_its_last_port_is_back() {
+    fn a_port_block_belongs_to_a_fleet_until_its_last_port_is_returned() {
         let (mut first, mut other) = (Blocks::new("test"), Blocks::new("test"));
         first.take(10_300).expect("it is free");
         first.take(10_301).expect("ours already");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn udp_and_tcp_have_ports_of_their_own() {
+    fn udp_and_tcp_port_blocks_are_separate() {
         let (mut udp, mut tcp) = (Blocks::new("test-u"), Blocks::new("test-t"));
         udp.take(1).expect("it is free");
         tcp.take(1).expect("it is free");

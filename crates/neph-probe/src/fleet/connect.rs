@@ -52,7 +52,7 @@ pub(crate) struct Connects {
 struct Attempt {
     socket: Socket,
     request: RequestId,
-    begun: Instant<Local>,
+    started: Instant<Local>,
 }
 
 /// How an attempt ended.
@@ -121,7 +121,7 @@ impl Connects {
         look_at(&mut self.attempts, latest, &mut self.at_once);
         match self.attempts.get(latest) {
             Some(attempt) if attempt.request.port == port => {
-                if now() - attempt.begun < SYN_RETRANSMIT_TIMEOUT {
+                if now() - attempt.started < SYN_RETRANSMIT_TIMEOUT {
                     let reason = "the SYN before it is not answered yet, and a port has one connection \
                                at a time: the interval is too short for the way";
                     return Err(io::Error::new(io::ErrorKind::AddrInUse, reason));
@@ -141,7 +141,7 @@ fn look_at(attempts: &mut Watched<Attempt>, index: usize, events: &mut Vec<Event
         return;
     };
     if let Some(end) = attempt.ended(read) {
-        report(attempt.request, (attempt.begun, read), end, events);
+        report(attempt.request, (attempt.started, read), end, events);
         attempts.take(index);
     }
 }
@@ -164,7 +164,7 @@ impl Attempt {
 
     fn fault(&self, error: &io::Error, now: Instant<Local>) -> AttemptEnd {
         let refused = error.kind() == io::ErrorKind::ConnectionRefused;
-        if refused && now - self.begun < SYN_RETRANSMIT_TIMEOUT {
+        if refused && now - self.started < SYN_RETRANSMIT_TIMEOUT {
             AttemptEnd::Refused
         } else {
             AttemptEnd::Unknown
@@ -180,14 +180,17 @@ impl AsFd for Attempt {
 
 fn report(
     request: RequestId,
-    (begun, read): (Instant<Local>, Instant<Local>),
+    (started, read): (Instant<Local>, Instant<Local>),
     end: AttemptEnd,
     events: &mut Vec<Event>,
 ) {
     let (stamp, answer) = match end {
         AttemptEnd::Accepted(round_trip) => {
-            events.push(Event::Departed(Departed { request, at: begun }));
-            (Some(begun + round_trip), SynAnswer::SynAck)
+            events.push(Event::Departed(Departed {
+                request,
+                at: started,
+            }));
+            (Some(started + round_trip), SynAnswer::SynAck)
         }
         AttemptEnd::Refused => (None, SynAnswer::Rst),
         AttemptEnd::Unknown => return,
@@ -251,17 +254,17 @@ impl Transport for Connects {
         let known = RequestId { port, seq };
         self.end_latest(port, latest)?;
         let socket = socket(address, port)?;
-        let begun = now();
+        let started = now();
         let attempt = Attempt {
             socket,
             request: known,
-            begun,
+            started,
         };
         match attempt.socket.connect(&SockAddr::from(address)) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 report(
                     known,
-                    (begun, now()),
+                    (started, now()),
                     AttemptEnd::Refused,
                     &mut self.at_once,
                 );
@@ -273,7 +276,7 @@ impl Transport for Connects {
         let index = self.attempts.add(attempt, Interest::ReadWrite)?;
         self.slots[slot_index] = Some((port, Some(index)));
         self.expiring
-            .push_back((begun + self.timeout, index, known));
+            .push_back((started + self.timeout, index, known));
         Ok(())
     }
 

@@ -48,16 +48,16 @@ pub(super) fn drive(
     stop: &Stop,
 ) -> Result<(), ProbeError> {
     let _awake = KeepAwake::new();
-    let rota = SendOrder::new(&spec.fleet, spec.count);
+    let send_order = SendOrder::new(&spec.fleet, spec.count);
     let moment = now();
     let mut driver = Driver {
-        session: Session::new(rota, spec.fleet.slots, spec.timeout),
+        session: Session::new(send_order, spec.fleet.slots, spec.timeout),
         transport,
         reports,
         clock: StampClock::new(),
         events: Vec::with_capacity(BATCH),
-        gaps: Gaps::new(rota.gap(), rota.together(), spec.least_gap()),
-        reading: reading(rota.gap()),
+        gaps: Gaps::new(send_order.gap(), send_order.together(), spec.least_gap()),
+        reading: reading(send_order.gap()),
         permit: spec.permit.clone(),
         bytes: (spec.request_size + spec.response_size) as u64,
         read: moment,
@@ -118,8 +118,9 @@ impl Driver {
             self.session.opened_first(slot, port);
             sources.push(port);
         }
-        let how = self.transport.sharing();
-        self.reports.report(FleetReport::Opened { sources, how });
+        let sharing = self.transport.sharing();
+        self.reports
+            .report(FleetReport::Opened { sources, sharing });
         Ok(())
     }
 
@@ -138,7 +139,7 @@ impl Driver {
             if self.session.is_done() {
                 return;
             }
-            self.rest(now());
+            self.sleep(now());
             moment = now();
         }
     }
@@ -257,7 +258,7 @@ impl Driver {
     }
 
     /// Waits until the next message is due, or until there is other work.
-    fn rest(&mut self, moment: Instant<Local>) {
+    fn sleep(&mut self, moment: Instant<Local>) {
         let due = self.due().unwrap_or(moment + Stop::POLL_INTERVAL);
         let behind = self.session.next_due().is_some_and(|due| due <= moment);
         if due - moment < if behind { GRAIN } else { NO_SLEEP } {

@@ -10,11 +10,11 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use neph_model::{Instant, Local, REFLECT_PORT, Slot, Span, Target};
-use neph_sys::epoll::{Happening, Interest};
+use neph_sys::epoll::{Interest, ReadyEvent};
 use neph_sys::ppoll::Awaited;
 
+use super::connection_failure::{ConnectionFailure, Fault};
 use super::link::{Link, retry_time};
-use super::over::{Fault, Over};
 use super::ports::Ports;
 use super::session::Event;
 use super::spec::{FleetSpec, Sharing};
@@ -57,7 +57,7 @@ struct SlotConnection {
     /// When it was last dialled.
     dialled: Instant<Local>,
     /// Why its connection broke, if it did.
-    broke: Option<Over>,
+    failure: Option<ConnectionFailure>,
 }
 
 impl Established {
@@ -110,7 +110,10 @@ impl Established {
         }
         let dialled = now();
         if retry_time(connection.dialled) > dialled {
-            return Err(connection.broke.unwrap_or(Over::Closed).into());
+            return Err(connection
+                .failure
+                .unwrap_or(ConnectionFailure::Closed)
+                .into());
         }
         let port = connection.port;
         self.slots[at] = Some(SlotConnection {
@@ -130,7 +133,12 @@ impl Established {
 }
 
 /// Remembers why the connection at this place broke, if a flow uses it.
-fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: usize, why: Over) {
+fn remember(
+    slots: &mut [Option<SlotConnection>],
+    links: &Watched<Link>,
+    index: usize,
+    failure: ConnectionFailure,
+) {
     let Some(port) = links.get(index).map(Link::port) else {
         return;
     };
@@ -138,7 +146,7 @@ fn remember(slots: &mut [Option<SlotConnection>], links: &Watched<Link>, index: 
     if let Some(connection) =
         places.find(|slot_connection| (slot_connection.link, slot_connection.port) == (index, port))
     {
-        connection.broke = Some(why);
+        connection.failure = Some(failure);
     }
 }
 
@@ -149,19 +157,19 @@ fn drop_link(links: &mut Watched<Link>, index: usize, events: &mut Vec<Event>) {
     }
 }
 
-/// Handles activity on a connection. `Over` if it cannot be used any more.
-fn go_on(
+/// Handles activity on a connection. `ConnectionFailure` if it cannot be used any more.
+fn handle_ready_event(
     link: &mut Link,
-    happening: Happening,
+    ready_event: ReadyEvent,
     clock: &StampClock,
     buffer: &mut [u8],
     events: &mut Vec<Event>,
-) -> Result<(), Over> {
+) -> Result<(), ConnectionFailure> {
     if link.is_dialling() {
         return link.try_greet();
     }
-    let stamped = happening.has_notice && link.read_notices(clock, events);
-    if happening.is_readable || (happening.has_notice && !stamped) {
+    let stamped = ready_event.has_notice && link.read_notices(clock, events);
+    if ready_event.is_readable || (ready_event.has_notice && !stamped) {
         return link.read(clock, buffer, events);
     }
     Ok(())
@@ -169,9 +177,9 @@ fn go_on(
 
 /// The endpoint must be a neph reflector: no other server answers its messages.
 fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError> {
-    let cannot = |why: String| ProbeError::Fleet(why);
+    let fleet_error = |reason: String| ProbeError::Fleet(reason);
     let target = Target::tcp(&address.ip().to_string(), address.port())
-        .map_err(|error| cannot(error.to_string()))?;
+        .map_err(|error| fleet_error(error.to_string()))?;
     let options = DiscoveryOptions {
         tls_version: None,
         trust: Trust::Public,
@@ -180,11 +188,11 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
     };
     let discovery = discover(&target, address, &options)?;
     if !discovery.reflector {
-        let why = discovery.silence.unwrap_or_default();
-        let why = if why.is_empty() {
-            why
+        let silence_reason = discovery.silence.unwrap_or_default();
+        let silence_reason = if silence_reason.is_empty() {
+            silence_reason
         } else {
-            format!(" ({why})")
+            format!(" ({silence_reason})")
         };
         let which = if address.port() == REFLECT_PORT {
             String::new()
@@ -197,8 +205,8 @@ fn flow_to(address: SocketAddr, spec: &FleetSpec) -> Result<FlowSpec, ProbeError
         } else {
             String::new()
         };
-        return Err(cannot(format!(
-            "established connections need a neph reflector, and none answers at {target}{why}; \
+        return Err(fleet_error(format!(
+            "established connections need a neph reflector, and none answers at {target}{silence_reason}; \
              start one with 'neph reflect{how}'{which}, or use syn://"
         )));
     }
@@ -235,7 +243,7 @@ impl Transport for Established {
             port,
             link,
             dialled: now,
-            broke: None,
+            failure: None,
         };
         if let Some(earlier) = self.slots[slot.0 as usize].replace(connection) {
             self.leaving
@@ -252,23 +260,23 @@ impl Transport for Established {
         let Err(fault) = link.ask(request.seq, now()) else {
             return Ok(());
         };
-        if let Fault::Over(why) = fault {
-            remember(&mut self.slots, &self.links, index, why);
+        if let Fault::ConnectionFailure(failure) = fault {
+            remember(&mut self.slots, &self.links, index, failure);
             drop_link(&mut self.links, index, &mut self.at_once);
         }
-        Err(Over::from(fault).into())
+        Err(ConnectionFailure::from(fault).into())
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         events.append(&mut self.at_once);
         let (buffer, slots) = (&mut self.buffer, &mut self.slots);
-        self.links.walk(|links, index, happening| {
+        self.links.walk(|links, index, ready_event| {
             let Some(link) = links.get_mut(index) else {
                 return;
             };
             let was_dialling = link.is_dialling();
-            if let Err(why) = go_on(link, happening, clock, buffer, events) {
-                remember(slots, links, index, why);
+            if let Err(failure) = handle_ready_event(link, ready_event, clock, buffer, events) {
+                remember(slots, links, index, failure);
                 drop_link(links, index, events);
             } else if was_dialling && !link.is_dialling() {
                 links.only_read(index);

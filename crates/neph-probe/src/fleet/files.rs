@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_are_over_need_their_files_until_the_timeout() {
+    fn ended_flows_keep_their_file_descriptors_until_the_timeout() {
         let mut some = fleet(ProbeKind::Udp, 100);
         let timeout = Span::from_secs(3);
         assert_eq!(needed(&some, timeout), 100 + OWN);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn fleets_that_fit_one_by_one_are_refused_together() {
+    fn fleets_that_together_need_too_many_files_are_refused() {
         let limit = left();
         let half = u32::try_from(limit / 2).expect("a limit that fits");
         let half_fleet = fleet(ProbeKind::Tcp, half);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_flows_as_are_named_fit() {
+    fn the_suggested_number_of_flows_fits() {
         let demand = |flows| Demand {
             flows,
             files: flows + RESERVED_FILES + 2 * OWN,

@@ -11,7 +11,7 @@ const FORGIVEN: Span = Span::from_micros(120);
 #[derive(Debug)]
 pub(super) struct Gaps {
     /// From one send to the next, even if more are due. Messages that go together may be this much earlier.
-    least: Span,
+    min_gap: Span,
     together: Span,
     /// The slot of the last message, at or shortly before its send; `None` before the first.
     slot: Option<Instant<Local>>,
@@ -22,7 +22,7 @@ impl Gaps {
     /// `capped`.
     pub(super) fn new(gap: Span, at_once: u32, capped: Span) -> Self {
         Self {
-            least: capped.max(catching_up(gap)),
+            min_gap: capped.max(catching_up(gap)),
             together: gap.times(i64::from(at_once) - 1),
             slot: None,
         }
@@ -41,7 +41,7 @@ impl Gaps {
     }
 
     fn next(&self) -> Option<Instant<Local>> {
-        self.slot.map(|slot| slot + self.least)
+        self.slot.map(|slot| slot + self.min_gap)
     }
 }
 
@@ -63,13 +63,13 @@ mod tests {
 
     /// Send times of messages due each gap from 20 ms on, if nothing may be sent before `held`.
     fn course(mut gaps: Gaps, hold_ns: i64, count: i64) -> Vec<i64> {
-        let mut went = Vec::new();
+        let mut send_times = Vec::new();
         for due in (0..count).map(|n| at(20 + n * GAP.nanos() / 1_000_000)) {
-            let goes = gaps.earliest(due).max(at(hold_ns));
-            gaps.go(due, goes);
-            went.push(goes.nanos() / 1_000_000);
+            let send_time = gaps.earliest(due).max(at(hold_ns));
+            gaps.go(due, send_time);
+            send_times.push(send_time.nanos() / 1_000_000);
         }
-        went
+        send_times
     }
 
     #[test]
@@ -81,9 +81,13 @@ mod tests {
     #[test]
     fn a_delayed_fleet_catches_up_25_percent_faster() {
         let gaps = Gaps::new(GAP, 1, Span::from_micros(20));
-        let went = course(gaps, 2_500, 5);
-        assert_eq!(went[..3], [2_500, 6_499, 10_499], "120 us are forgiven");
-        assert_eq!(went[3..], [15_020, 20_020]);
+        let send_times = course(gaps, 2_500, 5);
+        assert_eq!(
+            send_times[..3],
+            [2_500, 6_499, 10_499],
+            "120 us are forgiven"
+        );
+        assert_eq!(send_times[3..], [15_020, 20_020]);
     }
 
     #[test]

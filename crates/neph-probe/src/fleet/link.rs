@@ -11,7 +11,7 @@ use neph_sys::stamp::{self, Carrier, Ending, Notice, Point, Received};
 use neph_wire::marks::PeerMarks;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
-use super::over::{Fault, Over};
+use super::connection_failure::{ConnectionFailure, Fault};
 use super::session::{Departed, Event, Replied, RequestId, low};
 use crate::codec::{Arrival, Codec, Step};
 use crate::raw_tcp;
@@ -101,7 +101,7 @@ impl Link {
             return self.send(seq);
         }
         if at - self.dialled > STANDS_WITHIN {
-            return Err(Over::Unanswered.into());
+            return Err(ConnectionFailure::Unanswered.into());
         }
         self.waiting.push(seq);
         Ok(())
@@ -124,28 +124,28 @@ impl Link {
     fn write(&mut self) -> Result<(), Fault> {
         let written = match stamp::send(self.socket.as_fd(), &self.out, Ending::Message) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Fault::Full),
-            Err(error) => return Err(Over::from(&error).into()),
-            Ok(written) if written < self.out.len() => return Err(Over::Unread.into()),
+            Err(error) => return Err(ConnectionFailure::from(&error).into()),
+            Ok(written) if written < self.out.len() => return Err(ConnectionFailure::Unread.into()),
             Ok(written) => written,
         };
-        let count = u32::try_from(written).map_err(|_| Over::Unread)?;
+        let count = u32::try_from(written).map_err(|_| ConnectionFailure::Unread)?;
         self.written = self.written.wrapping_add(count);
         Ok(())
     }
 
     /// Checks whether the socket has connected.
-    pub(crate) fn try_greet(&mut self) -> Result<(), Over> {
+    pub(crate) fn try_greet(&mut self) -> Result<(), ConnectionFailure> {
         match self.socket.take_error() {
             Ok(None) if self.socket.peer_addr().is_err() => return Ok(()),
             Ok(None) => {}
-            Ok(Some(error)) | Err(error) => return Err(Over::from(&error)),
+            Ok(Some(error)) | Err(error) => return Err(ConnectionFailure::from(&error)),
         }
         stamp::enable(self.socket.as_fd(), Carrier::StreamDepartures)
-            .map_err(|error| Over::from(&error))?;
+            .map_err(|error| ConnectionFailure::from(&error))?;
         self.phase = Phase::Greeting;
         self.out.clear();
         self.codec.open(&mut self.out);
-        self.write().map_err(Over::from)
+        self.write().map_err(ConnectionFailure::from)
     }
 
     /// Reads arrivals.
@@ -154,23 +154,24 @@ impl Link {
         clock: &StampClock,
         buffer: &mut [u8],
         events: &mut Vec<Event>,
-    ) -> Result<(), Over> {
+    ) -> Result<(), ConnectionFailure> {
         let received = match stamp::receive(self.socket.as_fd(), buffer) {
             Ok(received) if received.len > 0 => received,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(Over::from(&error)),
-            Ok(_) => return Err(Over::Closed),
+            Err(error) => return Err(ConnectionFailure::from(&error)),
+            Ok(_) => return Err(ConnectionFailure::Closed),
         };
         let at = now();
         self.inbox.extend_from_slice(&buffer[..received.len]);
         loop {
             let step = self.codec.step(&mut self.inbox);
-            let Step::Took(taken, arrival) = step.map_err(|_| Over::Strange)? else {
+            let Step::Consumed(taken, arrival) = step.map_err(|_| ConnectionFailure::Unexpected)?
+            else {
                 return Ok(());
             };
             self.inbox.drain(..taken);
             match arrival {
-                Arrival::Opened => self.stands()?,
+                Arrival::Opened => self.on_connected()?,
                 Arrival::Reply(reply) => {
                     let Some(seq) = reply.seq else { continue };
                     let stamp = self
@@ -187,8 +188,8 @@ impl Link {
                     }));
                 }
                 Arrival::Nothing => {}
-                Arrival::Closed(_) => return Err(Over::Closed),
-                Arrival::Refused(_) => return Err(Over::Refused),
+                Arrival::Closed(_) => return Err(ConnectionFailure::Closed),
+                Arrival::Refused(_) => return Err(ConnectionFailure::Refused),
             }
         }
     }
@@ -198,10 +199,10 @@ impl Link {
         received.stamp.filter(|_| self.inbox.is_empty())
     }
 
-    fn stands(&mut self) -> Result<(), Over> {
+    fn on_connected(&mut self) -> Result<(), ConnectionFailure> {
         self.phase = Phase::Ready;
         for seq in std::mem::take(&mut self.waiting) {
-            self.send(seq).map_err(Over::from)?;
+            self.send(seq).map_err(ConnectionFailure::from)?;
         }
         Ok(())
     }
@@ -282,21 +283,21 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_connection_is_given_up_with_its_pending_requests() {
+    fn a_silent_connection_is_closed_and_its_pending_requests_fail() {
         let (_silent, mut link) = dialled(0);
-        let begun = now();
-        assert_eq!(link.ask(0, begun), Ok(()));
-        assert_eq!(link.ask(1, begun + Span::from_secs(1)), Ok(()));
+        let started = now();
+        assert_eq!(link.ask(0, started), Ok(()));
+        assert_eq!(link.ask(1, started + Span::from_secs(1)), Ok(()));
         assert_eq!(
-            link.ask(2, begun + Span::from_secs(6)),
-            Err(Over::Unanswered.into())
+            link.ask(2, started + Span::from_secs(6)),
+            Err(ConnectionFailure::Unanswered.into())
         );
         let unsent: Vec<u32> = link.unsent().map(|known| known.seq).collect();
         assert_eq!(unsent, [0, 1]);
     }
 
     #[test]
-    fn a_message_that_finds_no_room_fails_alone_and_its_connection_goes_on() {
+    fn a_message_beyond_a_full_buffer_fails_without_closing_the_connection() {
         let (listener, mut link) = dialled(4_096);
         let (mut peer, _) = listener.accept().expect("it dialled");
         link.phase = Phase::Ready;

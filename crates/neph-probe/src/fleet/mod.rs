@@ -5,13 +5,13 @@
 
 mod blocks;
 mod connect;
+mod connection_failure;
 mod driver;
 mod established;
 mod files;
 mod flows;
 mod gaps;
 mod link;
-mod over;
 mod port_holders;
 mod ports;
 mod reports;

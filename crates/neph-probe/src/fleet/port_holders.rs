@@ -31,7 +31,7 @@ impl PortHolders {
         }
     }
 
-    pub(crate) fn let_go(&mut self, port: u16) {
+    pub(crate) fn release(&mut self, port: u16) {
         self.holders.remove(&port);
     }
 }
@@ -41,10 +41,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_files_are_held_than_there_is_room_for_in_all() {
+    fn held_ports_never_exceed_the_file_limit() {
         let hold = || {
-            let any = (std::net::Ipv4Addr::LOCALHOST, 0).into();
-            crate::raw_tcp::hold(any).expect("a port")
+            let loopback = (std::net::Ipv4Addr::LOCALHOST, 0).into();
+            crate::raw_tcp::hold(loopback).expect("a port")
         };
         let (first, second) = (hold(), hold());
         let limit = first.as_raw_fd().max(second.as_raw_fd());
@@ -61,7 +61,7 @@ mod tests {
         one.keep(0, low);
         other.keep(1, high);
         assert_eq!((one.holders.len(), other.holders.len()), (1, 0));
-        one.let_go(0);
+        one.release(0);
         assert!(one.holders.is_empty());
     }
 }

@@ -40,22 +40,22 @@ impl Ports {
     /// Ports of `udp` or `tcp` that are bound while they are used, from `first` upward. Without it, ports
     /// outside of the kernel's ephemeral range come first: no program connects from these at random.
     pub(crate) fn bound(first: Option<u16>, transport: &'static str) -> Self {
-        Self::in_order(first, &kernels_own(), PortSeparation::Bound(transport))
+        Self::in_order(first, &ephemeral_ports(), PortSeparation::Bound(transport))
     }
 
     /// The same for ports that are not bound while they are used: only from blocks that are not claimed.
     pub(crate) fn unbound(first: Option<u16>, transport: &'static str) -> Self {
         let blocks = PortSeparation::Blocks(Blocks::new(transport));
-        Self::in_order(first, &kernels_own(), blocks)
+        Self::in_order(first, &ephemeral_ports(), blocks)
     }
 
     fn in_order(first: Option<u16>, kernels: &RangeInclusive<u16>, apart: PortSeparation) -> Self {
         let order = if let Some(first) = first {
             (first.max(1)..=u16::MAX).collect()
         } else {
-            let ours = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
-            let above = ours(DEFAULT_FIRST_PORT, u16::MAX);
-            let below = ours(MIN_PORT, DEFAULT_FIRST_PORT - 1);
+            let available = |from: u16, to: u16| (from..=to).filter(|port| !kernels.contains(port));
+            let above = available(DEFAULT_FIRST_PORT, u16::MAX);
+            let below = available(MIN_PORT, DEFAULT_FIRST_PORT - 1);
             above
                 .chain(below)
                 .chain((MIN_PORT..=u16::MAX).filter(|port| kernels.contains(port)))
@@ -88,12 +88,12 @@ impl Ports {
         take: impl Fn(u16) -> io::Result<T>,
     ) -> io::Result<Option<(u16, T)>> {
         let mut addressless = None;
-        let mut somebodys = false;
+        let mut claimed_by_other = false;
         for _ in 0..self.order.len() {
             let port = self.order[self.next];
             self.next = (self.next + 1) % self.order.len();
             if self.taken[usize::from(port)] {
-                somebodys = true;
+                claimed_by_other = true;
                 continue;
             }
             match self.apart.take(port, &take) {
@@ -102,7 +102,7 @@ impl Ports {
                     return Ok(Some((port, taken)));
                 }
                 // Without privileges a port below 1024 counts as in use too.
-                Err(error) if is_somebodys(&error) => somebodys = true,
+                Err(error) if is_in_use(&error) => claimed_by_other = true,
                 // connect(2) returns this if another connection to the same peer has the port.
                 Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
                     addressless = Some(error);
@@ -111,7 +111,7 @@ impl Ports {
             }
         }
         match addressless {
-            Some(error) if !somebodys => Err(error),
+            Some(error) if !claimed_by_other => Err(error),
             _ => Ok(None),
         }
     }
@@ -137,7 +137,7 @@ impl PortSeparation {
     }
 }
 
-fn is_somebodys(error: &io::Error) -> bool {
+fn is_in_use(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
@@ -145,7 +145,7 @@ fn is_somebodys(error: &io::Error) -> bool {
 }
 
 /// `net.ipv4.ip_local_port_range` is valid for both versions.
-fn kernels_own() -> RangeInclusive<u16> {
+fn ephemeral_ports() -> RangeInclusive<u16> {
     let port_range =
         fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut bounds = port_range.split_whitespace().map(str::parse);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_own_ports_come_last_and_all_are_there() {
+    fn ephemeral_ports_come_last_and_no_port_is_missing() {
         let mut ports = Ports::in_order(None, &KERNELS, PortSeparation::Bound("test"));
         let mut taken = Vec::new();
         while let Ok(Some((port, ()))) = ports.take(|_| Ok(())) {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_somebody_else_has_is_skipped_and_one_that_is_back_waits_for_its_turn() {
+    fn ports_in_use_are_skipped_and_returned_ports_are_queued() {
         let mut ports = Ports::in_order(Some(65_532), &KERNELS, PortSeparation::Bound("test"));
         let take = |ports: &mut Ports| {
             let taken = ports.take(|port| match port {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_that_are_bound_are_none_of_a_block_that_somebody_has() {
+    fn bound_ports_are_not_taken_from_a_claimed_block() {
         let of = |apart| Ports::in_order(Some(65_534), &KERNELS, apart);
         let mut claiming = of(PortSeparation::Blocks(Blocks::new("test-b")));
         let mut bound = of(PortSeparation::Bound("test-b"));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn no_port_of_a_block_that_somebody_has_is_tried() {
+    fn no_port_of_a_claimed_block_is_tried() {
         let mut claimed = Blocks::new("test-d");
         claimed.take(63_488).expect("nobody has it");
         let mut ports = Ports::in_order(Some(64_000), &KERNELS, PortSeparation::Bound("test-d"));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_that_comes_late_misses_nothing() {
+    fn a_late_receiver_gets_all_reports() {
         let (mut reports, receiver) = FleetReports::new();
         let step = |n| FleetReport::ClockStepped(neph_model::Span::from_nanos(n));
         let count = 3 * i64::try_from(MAX_QUEUED_REPORTS).expect("small");

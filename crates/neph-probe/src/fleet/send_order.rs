@@ -162,10 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn four_lanes_share_an_interval_evenly() {
-        let rota = SendOrder::new(&fleet(4, Span::from_millis(200), None), Some(2));
+    fn four_slots_share_an_interval_evenly() {
+        let send_order = SendOrder::new(&fleet(4, Span::from_millis(200), None), Some(2));
         let start = Instant::from_nanos(0);
-        let due = |number| rota.due(start, number).map(|at| at.nanos() / 1_000_000);
+        let due = |number| {
+            send_order
+                .due(start, number)
+                .map(|at| at.nanos() / 1_000_000)
+        };
         let due_times: Vec<_> = (0..9).map(due).collect();
         let expected = [0, 50, 100, 150, 200, 250, 300, 350].map(Some);
         assert_eq!(due_times[..8], expected);
@@ -173,26 +177,26 @@ mod tests {
     }
 
     #[test]
-    fn two_of_many_go_together_and_nothing_else_moves() {
-        let rota = SendOrder::new(&fleet(512, Span::from_millis(200), None), None);
+    fn pairing_two_sends_moves_no_other_send() {
+        let send_order = SendOrder::new(&fleet(512, Span::from_millis(200), None), None);
         let start = Instant::from_nanos(0);
-        let due = |number| rota.due(start, number).map(Instant::nanos);
+        let due = |number| send_order.due(start, number).map(Instant::nanos);
         let due_times: Vec<_> = (0..5).filter_map(due).collect();
         assert_eq!(due_times, [0, 0, 781_250, 781_250, 1_562_500]);
         assert_eq!(due(512), Some(200_000_000));
         // One every 2 ms, each alone; and 50,000 a second, at most a few together.
         for (slots, together) in [(512, 1), (50_000, 4)] {
-            let rota = SendOrder::new(&fleet(slots, Span::from_secs(1), None), None);
-            assert_eq!(rota.together(), together);
+            let send_order = SendOrder::new(&fleet(slots, Span::from_secs(1), None), None);
+            assert_eq!(send_order.together(), together);
         }
     }
 
     #[test]
-    fn lanes_renew_one_after_the_other() {
+    fn slots_replace_their_flows_one_after_the_other() {
         let lifetime = Some(Span::from_millis(400));
-        let rota = SendOrder::new(&fleet(4, Span::from_millis(100), lifetime), None);
+        let send_order = SendOrder::new(&fleet(4, Span::from_millis(100), lifetime), None);
         let seqs = |slot| -> Vec<u64> {
-            let rounds = (0..10).map(|round| rota.turn(rota.number(Slot(slot), round)));
+            let rounds = (0..10).map(|round| send_order.turn(send_order.number(Slot(slot), round)));
             rounds.map(|turn| turn.seq).collect()
         };
         assert_eq!(seqs(0), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]);
@@ -202,36 +206,36 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_and_turns_are_two_names_of_one_thing(
+        fn message_numbers_and_turns_map_one_to_one(
             slots in 1_u32..60_000, life in 1_i64..1_000, number in 0_u64..1 << 40,
         ) {
             let lifetime = Some(Span::from_secs(life));
-            let rota = SendOrder::new(&fleet(slots, Span::from_secs(1), lifetime), None);
-            let turn = rota.turn(number);
-            prop_assert_eq!(rota.number(turn.slot, turn.round), number);
+            let send_order = SendOrder::new(&fleet(slots, Span::from_secs(1), lifetime), None);
+            let turn = send_order.turn(number);
+            prop_assert_eq!(send_order.number(turn.slot, turn.round), number);
             prop_assert!(turn.seq <= turn.round && turn.seq < life.unsigned_abs());
-            prop_assert_eq!(rota.latest_round(turn.slot, number + 1), turn.round);
-            let begins = rota.turn(rota.number(turn.slot, turn.began()));
+            prop_assert_eq!(send_order.latest_round(turn.slot, number + 1), turn.round);
+            let begins = send_order.turn(send_order.number(turn.slot, turn.began()));
             prop_assert_eq!(begins.seq, 0);
         }
 
         #[test]
-        fn no_send_is_far_from_where_an_even_spread_has_it(
+        fn each_send_is_near_its_evenly_spaced_time(
             slots in 1_u32..60_000, millis in 1_i64..10_000, number in 0_u64..1 << 32,
         ) {
             let interval = Span::from_millis(millis);
-            let rota = SendOrder::new(&fleet(slots, interval, None), None);
+            let send_order = SendOrder::new(&fleet(slots, interval, None), None);
             let start = Instant::from_nanos(0);
             let (round, slot) = (number / u64::from(slots), number % u64::from(slots));
             let even = i128::from(interval.nanos())
                 * (i128::from(round) * i128::from(slots) + i128::from(slot))
                 / i128::from(slots);
-            let due = i128::from(rota.due(start, number).expect("no end").nanos());
+            let due = i128::from(send_order.due(start, number).expect("no end").nanos());
             let early = even - due;
             prop_assert!((0..=400_000.min(interval.nanos().into())).contains(&early), "{early}");
             prop_assert!(early <= i128::from(interval.nanos()) / 500 + 1, "{early}");
-            let next = rota.due(start, number + u64::from(rota.together()));
-            prop_assert!(next.expect("no end") > rota.due(start, number).expect("no end"));
+            let next = send_order.due(start, number + u64::from(send_order.together()));
+            prop_assert!(next.expect("no end") > send_order.due(start, number).expect("no end"));
         }
     }
 }

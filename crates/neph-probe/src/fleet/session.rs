@@ -35,7 +35,7 @@ pub(crate) struct Departure {
 
 #[derive(Debug)]
 pub(crate) struct Session {
-    rota: SendOrder,
+    send_order: SendOrder,
     timeout: Span,
     start: Option<Instant<Local>>,
     flows: Flows,
@@ -56,13 +56,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(rota: SendOrder, slots: u32, timeout: Span) -> Self {
+    pub(crate) fn new(send_order: SendOrder, slots: u32, timeout: Span) -> Self {
         // As many as are in flight at once, so that it need not grow later.
-        let gap = rota.gap().nanos().max(1);
+        let gap = send_order.gap().nanos().max(1);
         let under_way = usize::try_from(timeout.nanos().max(0) / gap).unwrap_or(0);
         let room = under_way.min(1 << 20) + 1_024;
         Self {
-            rota,
+            send_order,
             timeout,
             start: None,
             flows: Flows::new(slots),
@@ -88,17 +88,17 @@ impl Session {
 
     /// Ends the schedule.
     pub(crate) const fn end_schedule(&mut self) {
-        self.rota.end_at(self.next);
+        self.send_order.end_at(self.next);
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant<Local>> {
-        self.rota.due(self.start?, self.next)
+        self.send_order.due(self.start?, self.next)
     }
 
     /// The next message.
     pub(crate) fn departure(&self) -> Option<Departure> {
         let due = self.next_due()?;
-        let turn = self.rota.turn(self.next);
+        let turn = self.send_order.turn(self.next);
         Some(Departure {
             slot: turn.slot,
             seq: turn.seq,
@@ -109,7 +109,7 @@ impl Session {
 
     /// The next message's flow has this port. The slot's earlier flow is over.
     pub(crate) fn opened(&mut self, port: u16) {
-        let turn = self.rota.turn(self.next);
+        let turn = self.send_order.turn(self.next);
         self.flows.open(&turn, port);
     }
 
@@ -234,11 +234,11 @@ impl Session {
 
     /// A reply to a message that is no longer recorded.
     fn replied_after_all(&mut self, number: u64) {
-        let back = usize::try_from(self.first - number).unwrap_or(usize::MAX);
+        let distance = usize::try_from(self.first - number).unwrap_or(usize::MAX);
         let observed = self
             .past
             .len()
-            .checked_sub(back)
+            .checked_sub(distance)
             .and_then(|at| self.past.get_mut(at));
         match observed {
             Some(true) => self.tally.copies += 1,
@@ -253,9 +253,9 @@ impl Session {
     /// The number of the request's message. `None` if there is none.
     fn number_of(&self, request: RequestId) -> Option<u64> {
         let (slot, began) = self.flows.of(request.port)?;
-        let latest_round = self.rota.latest_round(slot, self.next);
+        let latest_round = self.send_order.latest_round(slot, self.next);
         let seq = crate::datagram::widen(request.seq, latest_round.checked_sub(began)?);
-        let number = self.rota.number(slot, began.checked_add(seq)?);
+        let number = self.send_order.number(slot, began.checked_add(seq)?);
         if number >= self.next {
             return None;
         }
@@ -320,9 +320,9 @@ impl Session {
         if let Some(pending) = self.pending(number) {
             pending.stage = Stage::Done;
         }
-        let slot = self.rota.turn(number).slot;
+        let slot = self.send_order.turn(number).slot;
         loop {
-            let number = self.rota.number(slot, self.flows.unreported(slot));
+            let number = self.send_order.number(slot, self.flows.unreported(slot));
             let Some(pending) = self.pending(number) else {
                 return;
             };
@@ -380,7 +380,7 @@ impl Session {
                 Stage::Out => left += 1,
                 Stage::Done => {
                     pending.stage = Stage::Reported;
-                    let message = message_of(self.rota.turn(number).slot, pending);
+                    let message = message_of(self.send_order.turn(number).slot, pending);
                     self.tally.implausible_replies += u64::from(is_implausible(pending, &message));
                     self.tally.unstamped += u64::from(is_unstamped(&message));
                     self.finished.push(message);

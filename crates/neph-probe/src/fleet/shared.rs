@@ -271,13 +271,13 @@ impl Transport for SharedSockets {
 
 /// The routes determine the local address for an endpoint.
 fn endpoint(address: SocketAddr) -> io::Result<Endpoint> {
-    let probe_socket = UdpSocket::bind(any(address, 0))?;
+    let probe_socket = UdpSocket::bind(unspecified(address, 0))?;
     probe_socket.connect(address)?;
     let source = probe_socket.local_addr()?;
     Ok(Endpoint { address, source })
 }
 
-fn any(address: SocketAddr, port: u16) -> SocketAddr {
+fn unspecified(address: SocketAddr, port: u16) -> SocketAddr {
     match address {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
         SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
@@ -285,7 +285,7 @@ fn any(address: SocketAddr, port: u16) -> SocketAddr {
 }
 
 fn bind(address: SocketAddr, port: u16) -> io::Result<UdpSocket> {
-    UdpSocket::bind(any(address, port))
+    UdpSocket::bind(unspecified(address, port))
 }
 
 fn raw(address: SocketAddr) -> io::Result<Socket> {

@@ -167,14 +167,14 @@ impl Transport for Sockets {
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
         let (stamp, buffer) = (&self.stamp, &mut self.buffer);
-        self.flows.walk(|flows, index, happening| {
+        self.flows.walk(|flows, index, ready_event| {
             let Some(flow) = flows.get(index) else {
                 return;
             };
             // No timestamp but an error (ICMP: the peer's port is closed). A read clears it; otherwise it
             // would be found again and again.
-            let fault = happening.has_notice && !read_notice(flow, clock, events);
-            if happening.is_readable || fault {
+            let fault = ready_event.has_notice && !read_notice(flow, clock, events);
+            if ready_event.is_readable || fault {
                 events.extend(read_reply(flow, stamp, clock, buffer));
             }
         });
@@ -224,7 +224,7 @@ impl AsFd for Flow {
 }
 
 fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
-    let (any, family): (SocketAddr, _) = match address {
+    let (unspecified, family): (SocketAddr, _) = match address {
         SocketAddr::V4(_) => ((Ipv4Addr::UNSPECIFIED, port).into(), Family::V4),
         SocketAddr::V6(_) => ((Ipv6Addr::UNSPECIFIED, port).into(), Family::V6),
     };
@@ -236,7 +236,7 @@ fn socket(address: SocketAddr, port: u16) -> io::Result<Socket> {
     if family == Family::V6 {
         socket.set_only_v6(true)?;
     }
-    socket.bind(&SockAddr::from(any))?;
+    socket.bind(&SockAddr::from(unspecified))?;
     socket.connect(&SockAddr::from(address))?;
     stamp::enable(socket.as_fd(), Carrier::Departures)?;
     stamp::enable_ttl(socket.as_fd(), family)?;

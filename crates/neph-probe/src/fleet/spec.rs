@@ -116,7 +116,7 @@ pub enum FleetReport {
         /// The source port of each slot's first flow.
         sources: Vec<u16>,
         /// How they share the files of this process.
-        how: Sharing,
+        sharing: Sharing,
     },
     /// Finished messages; those of one flow in order.
     Messages(Vec<FleetMessage>),

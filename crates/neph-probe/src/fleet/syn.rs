@@ -131,7 +131,7 @@ impl Syns {
             self.leaving.pop_front();
             self.take_back(port);
             self.flows[usize::from(port)] = None;
-            self.holders.let_go(port);
+            self.holders.release(port);
             self.ports.give_back(port);
         }
     }
@@ -149,7 +149,7 @@ impl Syns {
     }
 
     /// Extends the receiver's filter to this port.
-    fn hear(&mut self, port: u16) -> io::Result<()> {
+    fn receive_on_port(&mut self, port: u16) -> io::Result<()> {
         let block = port - port % BLOCK..=port | (BLOCK - 1);
         let wanted = match &self.incoming {
             Some(incoming) if incoming.contains(&port) => return Ok(()),
@@ -258,7 +258,7 @@ impl Transport for Syns {
             .take(|port| raw_tcp::hold(raw_tcp::any(address, port)));
         let taken = taken.map_err(refusal)?;
         let (port, holder) = taken.ok_or(ProbeError::NoPort { address })?;
-        self.hear(port)
+        self.receive_on_port(port)
             .inspect_err(|_| self.ports.give_back(port))
             .map_err(refusal)?;
         self.holders.keep(port, holder);
@@ -289,19 +289,19 @@ impl Transport for Syns {
     }
 
     fn read(&mut self, clock: &StampClock, events: &mut Vec<Event>) {
-        let mut happenings = std::mem::take(&mut self.found);
-        if self.set.look(&mut happenings).is_ok() {
-            for happening in happenings.iter() {
-                if happening.token == RECEIVER {
+        let mut ready_events = std::mem::take(&mut self.found);
+        if self.set.look(&mut ready_events).is_ok() {
+            for ready_event in ready_events.iter() {
+                if ready_event.token == RECEIVER {
                     self.listen(clock, events);
-                } else if let Ok(at) = usize::try_from(happening.token)
+                } else if let Ok(at) = usize::try_from(ready_event.token)
                     && let Some(speaker) = self.speakers.get_mut(at)
                 {
                     speaker.read(clock, events);
                 }
             }
         }
-        self.found = happenings;
+        self.found = ready_events;
     }
 
     fn wait(&self, patience: Duration) -> bool {

@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use neph_sys::epoll::{Epoll, Happening, Interest, ReadyList};
+use neph_sys::epoll::{Epoll, Interest, ReadyEvent, ReadyList};
 
 /// Most reads of the set in a row, so that a flood of replies does not delay a request.
 const LOOKS: usize = 4;
@@ -74,21 +74,21 @@ impl<T: AsFd> Watched<T> {
     }
 
     /// Walks over the events, without waiting.
-    pub(crate) fn walk(&mut self, mut step: impl FnMut(&mut Self, usize, Happening)) {
-        let mut happenings = std::mem::take(&mut self.found);
+    pub(crate) fn walk(&mut self, mut step: impl FnMut(&mut Self, usize, ReadyEvent)) {
+        let mut ready_events = std::mem::take(&mut self.found);
         for _ in 0..LOOKS {
-            let Ok(more) = self.set.look(&mut happenings) else {
+            let Ok(more) = self.set.look(&mut ready_events) else {
                 break;
             };
-            for happening in happenings.iter() {
-                let index = usize::try_from(happening.token).unwrap_or(usize::MAX);
-                step(self, index, happening);
+            for ready_event in ready_events.iter() {
+                let index = usize::try_from(ready_event.token).unwrap_or(usize::MAX);
+                step(self, index, ready_event);
             }
             if !more {
                 break;
             }
         }
-        self.found = happenings;
+        self.found = ready_events;
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let second = watched.add(busy, Interest::Read).expect("watched");
         writer.write_all(b"x").expect("it fits");
         let mut events = Vec::new();
-        watched.walk(|_, index, happening| events.push((index, happening.is_readable)));
+        watched.walk(|_, index, ready_event| events.push((index, ready_event.is_readable)));
         assert_eq!(events, [(second, true)]);
         drop(watched.take(second));
         watched.walk(|_, index, _| panic!("nothing is at {index}"));

@@ -40,7 +40,7 @@ pub fn answer(chunks: &[&[u8]]) -> Answered {
     let caps = caps();
     let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let budgets = Budgets::new(caps);
-    let budget = budgets.of(peer, StoodStill::AT).expect("the first peer");
+    let budget = budgets.of(peer, NoProgress::AT).expect("the first peer");
     let mut answerer = Answerer::new(caps, Span::ZERO, None, Shares::separate(&caps, budget));
     let mut written = Vec::new();
     let mut end = None;
@@ -80,15 +80,15 @@ const fn caps() -> ReflectorCaps {
 fn read(answerer: &mut Answerer, chunk: &[u8], written: &mut Vec<u8>) -> Result<(), CloseReason> {
     let arrived = Arrived {
         rx: None,
-        app_rx: StoodStill::AT,
+        app_rx: NoProgress::AT,
     };
-    let mut outcome = answerer.received(chunk, arrived, &mut StoodStill);
+    let mut outcome = answerer.received(chunk, arrived, &mut NoProgress);
     drain(answerer, written);
     let mut rounds = 0;
     while answerer.is_backlogged() && outcome.is_ok() {
         rounds += 1;
         assert!(rounds <= MESSAGES, "a backlog that does not shrink");
-        outcome = answerer.resume(arrived, &mut StoodStill);
+        outcome = answerer.resume(arrived, &mut NoProgress);
         drain(answerer, written);
     }
     outcome
@@ -111,13 +111,13 @@ fn drain(answerer: &mut Answerer, written: &mut Vec<u8>) {
 }
 
 /// A clock that does not advance.
-struct StoodStill;
+struct NoProgress;
 
-impl StoodStill {
+impl NoProgress {
     const AT: Instant<Local> = Instant::from_nanos(1_000_000_000);
 }
 
-impl Times for StoodStill {
+impl Times for NoProgress {
     fn now(&mut self) -> Instant<Local> {
         Self::AT
     }
@@ -135,7 +135,7 @@ mod tests {
     const REQUEST_FRAME: &[u8] = b"\x00\x00\x00\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
 
     #[test]
-    fn a_request_is_answered_the_same_however_it_comes() {
+    fn a_request_is_answered_the_same_however_it_is_split() {
         let request_bytes = [HELLO, REQUEST_FRAME, REQUEST_FRAME].concat();
         let at_once = answer(&[&request_bytes]);
         assert_eq!((at_once.replies, at_once.end.clone()), (2, None));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_gets_a_seconds_worth_and_is_refused() {
+    fn a_peer_gets_one_second_of_its_rate_and_is_then_refused() {
         let frames = REQUEST_FRAME.repeat(100);
         let answered = answer(&[HELLO, &frames]);
         assert_eq!(answered.replies, u64::from(MESSAGES));
@@ -154,7 +154,7 @@ mod tests {
 
     /// Found by fuzzing: chunk syntax that a read cut was read twice.
     #[test]
-    fn a_chunked_request_is_answered_the_same_however_it_comes() {
+    fn a_chunked_request_is_answered_the_same_however_it_is_split() {
         let request: &[u8] = b"POST /?reply=9 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\
             \r\n\r\n3;x\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
         let at_once = answer(&[request]);

@@ -80,16 +80,16 @@ fn agreement(request: &[u8]) -> Vec<u8> {
 fn read(codec: &mut dyn Codec, inbox: &mut Vec<u8>, understood: &mut Vec<String>) -> bool {
     let mut idle = 0;
     loop {
-        let had = inbox.len();
+        let old_len = inbox.len();
         let (taken, arrival) = match codec.step(inbox) {
             Ok(Step::More) => return true,
-            Ok(Step::Took(taken, arrival)) => (taken, arrival),
+            Ok(Step::Consumed(taken, arrival)) => (taken, arrival),
             Err(reason) => {
                 understood.push(reason);
                 return false;
             }
         };
-        assert!(taken <= had, "{taken} of {had}");
+        assert!(taken <= old_len, "{taken} of {old_len}");
         inbox.drain(..taken);
         idle = if taken == 0 { idle + 1 } else { 0 };
         assert!(idle < 3, "goes on without taking anything");
@@ -127,7 +127,7 @@ mod tests {
         "Replied { seq: None, marks: None, answer: Some(HttpStatus(200)), outcome: Reply }";
 
     #[test]
-    fn a_pong_is_a_reply_of_a_stranger() {
+    fn a_pong_is_a_reply_of_a_third_party_server() {
         let pong = b"\x8a\x0cNEq1\x00\x00\x00\x00\x00\x00\x00\x05";
         let understood = ask("ws://h/", Peer::ThirdParty, &[pong]).expect("a protocol");
         assert_eq!(understood[0], "Opened");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_stream_ends_a_body_without_a_length() {
+    fn a_body_without_a_length_ends_with_the_stream() {
         let response = b"HTTP/1.0 200 OK\r\n\r\nuntil the end";
         let understood = ask("http://h/", Peer::ThirdParty, &[response]).expect("a protocol");
         assert_eq!(understood, [format!("Whole({OK})")]);
@@ -146,7 +146,7 @@ mod tests {
 
     /// Found by fuzzing: chunk syntax that a read cut was read twice.
     #[test]
-    fn a_chunked_reply_is_understood_the_same_however_it_comes() {
+    fn a_chunked_reply_is_parsed_the_same_however_it_is_split() {
         let response: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\
             \r\n10\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\n";
         for size in 1..=response.len() {

@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_a_reflector_claims_no_stage_is_negative(bytes in vec(any::<u8>(), 0..400)) {
+        fn no_stage_is_negative_for_any_reflector_timestamps(bytes in vec(any::<u8>(), 0..400)) {
             stamp(&bytes);
         }
     }

@@ -31,7 +31,7 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     };
     let flows = FlowSet::Enough {
         needed: vec![u32::from(needed % 4) + 1, u32::from(needed / 4 % 16) + 1],
-        most: u32::from(needed / 64) * 8 + 8,
+        max_flows: u32::from(needed / 64) * 8 + 8,
         first: 1,
     };
     let destination = (Ipv4Addr::new(198, 51, 100, 1), 33_434).into();
@@ -107,7 +107,7 @@ impl World {
     fn ask(&mut self, ask: Ask, steps: &mut Steps<'_>) {
         self.requests.push((self.now, ask));
         if steps.next().is_some_and(|byte| byte & 1 == 0) {
-            self.tracer.on_left(ask.probe, self.now);
+            self.tracer.on_tx_timestamp(ask.probe, self.now);
         }
         // Most are answered once; some not at all, some by several hosts, some by an unrelated host.
         while let Some(step) = steps.next()

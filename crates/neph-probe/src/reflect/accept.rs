@@ -89,8 +89,8 @@ fn pause() {
 fn admit(shared: &ReflectorState, peer: SocketAddr, stream: &Arc<TcpStream>) -> Option<Admitted> {
     let at = now();
     let budget = shared.budgets.of(peer.ip(), at)?;
-    let slot_guard = match shared.seats.receive(peer.ip(), stream, at) {
-        Reception::Seated(slot_guard) => slot_guard,
+    let slot_guard = match shared.connection_slots.receive(peer.ip(), stream, at) {
+        Reception::Granted(slot_guard) => slot_guard,
         Reception::Replaced(slot_guard) => {
             shared.counters.count(Counted::Replaced);
             slot_guard

@@ -233,7 +233,7 @@ impl Answerer {
                     ));
                 }
                 Ok(Step::Request(request)) => {
-                    let is_complete = self.channel.as_ref().is_some_and(Channel::ends_whole);
+                    let is_complete = self.channel.as_ref().is_some_and(Channel::is_at_record_end);
                     let last = is_complete && taken + request.taken == self.inbox.len();
                     taken += request.taken;
                     if let Err(end) = self.reply(&request, arrived, last, times) {

@@ -26,7 +26,7 @@ pub(crate) struct Budgets {
 #[derive(Debug)]
 struct Peers {
     /// Remembered budgets, at most. Beyond that, one without a connection is forgotten for each new one.
-    most: usize,
+    max_peers: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
     /// The part of the memory for messages of each /56 with a budget.
     rooms: HashMap<IpAddr, Arc<Room>>,
@@ -56,7 +56,7 @@ impl Budgets {
         Self {
             caps,
             peers: Mutex::new(Peers {
-                most: caps.peers(),
+                max_peers: caps.peers(),
                 budgets: HashMap::new(),
                 rooms: HashMap::new(),
                 order: VecDeque::new(),
@@ -72,7 +72,7 @@ impl Budgets {
             return Some(Arc::clone(budget));
         }
         peers.forget(now);
-        if peers.budgets.len() >= peers.most {
+        if peers.budgets.len() >= peers.max_peers {
             return None;
         }
         let of_peer = || Arc::new(self.caps.room_of_peer());
@@ -93,7 +93,7 @@ impl Peers {
         }
         // A peer that is forgotten too early gets a full bucket again.
         let mut remaining = self.order.len();
-        while self.budgets.len() >= self.most && remaining > 0 {
+        while self.budgets.len() >= self.max_peers && remaining > 0 {
             self.forget_oldest(|_| true);
             remaining -= 1;
         }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_messages_may_come_at_once_and_then_the_rate_holds() {
+    fn a_burst_of_one_second_is_allowed_before_the_rate_applies() {
         let caps = ReflectorCaps {
             messages_per_second: 10,
             ..ReflectorCaps::default()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_reply_is_paid_off_before_the_next() {
+    fn a_large_reply_uses_budget_before_the_next_reply() {
         let caps = ReflectorCaps {
             reply_rate: BitRate(8_000),
             ..ReflectorCaps::default()
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_56_have_one_part_of_the_memory() {
+    fn all_addresses_of_a_56_share_one_part_of_the_memory() {
         let caps = ReflectorCaps::default();
         let budgets = Budgets::new(caps);
         let of = |text: &str| {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_that_come_and_go_are_forgotten_and_those_that_are_needed_are_not() {
+    fn idle_peers_are_evicted_and_active_peers_are_kept() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let connected = budgets.of(ip(0), at(0)).expect("room");
         for second in 1..100_u32 {
@@ -317,12 +317,12 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_addresses_keeps_the_budget_of_a_connected_peer() {
+    fn a_flood_of_addresses_does_not_evict_a_connected_peer() {
         let budgets = Budgets::new(ReflectorCaps::default());
         let _connected = budgets.of(ip(0), at(0)).expect("room");
         let max_peers = ReflectorCaps::default().peers();
-        let twice = u32::try_from(2 * max_peers).expect("not that many");
-        for peer in 1..twice {
+        let address_count = u32::try_from(2 * max_peers).expect("not that many");
+        for peer in 1..address_count {
             let budget = budgets.of(ip(peer), at(0)).expect("room");
             assert!(budget.spend(1, at(0)));
         }

@@ -78,13 +78,13 @@ mod tests {
     use crate::reflect::room::MemoryGuard;
 
     #[test]
-    fn the_default_memory_allows_the_other_defaults() {
+    fn the_default_memory_limit_fits_the_other_default_caps() {
         let caps = ReflectorCaps::default();
         assert_eq!(fitting_caps(caps), caps);
     }
 
     #[test]
-    fn little_memory_allows_fewer_connections_and_smaller_messages() {
+    fn a_low_memory_limit_reduces_connections_and_message_size() {
         let caps = ReflectorCaps {
             memory: ByteSize(16 << 20),
             ..ReflectorCaps::default()
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_message_fits_even_a_small_room() {
+    fn the_largest_message_fits_a_small_memory_limit() {
         let caps = fitting_caps(ReflectorCaps {
             memory: ByteSize(4 << 20),
             ..ReflectorCaps::default()

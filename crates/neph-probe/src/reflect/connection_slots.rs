@@ -47,7 +47,7 @@ struct ConnectionSlot {
 /// One connection's place, given back when dropped.
 #[derive(Debug)]
 pub(super) struct SlotGuard {
-    seats: Arc<ConnectionSlots>,
+    connection_slots: Arc<ConnectionSlots>,
     number: u64,
     received: Arc<AtomicI64>,
 }
@@ -56,7 +56,7 @@ pub(super) struct SlotGuard {
 #[derive(Debug)]
 pub(super) enum Reception {
     /// There was a place.
-    Seated(SlotGuard),
+    Granted(SlotGuard),
     /// There was none, and another connection was ended for it.
     Replaced(SlotGuard),
     /// There is none for this peer.
@@ -110,16 +110,16 @@ impl ConnectionSlots {
         };
         let number = state.add_slot(slot);
         self.taken.store(state.places(), Ordering::Relaxed);
-        let seats = Arc::clone(self);
+        let connection_slots = Arc::clone(self);
         let guard = SlotGuard {
-            seats,
+            connection_slots,
             number,
             received,
         };
         if is_full {
             Reception::Replaced(guard)
         } else {
-            Reception::Seated(guard)
+            Reception::Granted(guard)
         }
     }
 
@@ -147,7 +147,7 @@ impl ConnectionSlots {
 
     fn leave(&self, number: u64) {
         let mut state = self.lock();
-        if state.unseat(number).is_none() {
+        if state.remove_slot(number).is_none() {
             state.leaving -= 1;
         }
         self.taken.store(state.places(), Ordering::Relaxed);
@@ -156,19 +156,19 @@ impl ConnectionSlots {
 
 impl SlotGuard {
     /// The peer sent something.
-    pub(super) fn hear(&self, now: Instant<Local>) {
+    pub(super) fn record_received(&self, now: Instant<Local>) {
         self.received.store(now.nanos(), Ordering::Relaxed);
     }
 
     /// How long it may be idle.
     pub(super) fn idle(&self) -> Span {
-        self.seats.idle()
+        self.connection_slots.idle()
     }
 }
 
 impl Drop for SlotGuard {
     fn drop(&mut self) {
-        self.seats.leave(self.number);
+        self.connection_slots.leave(self.number);
     }
 }
 
@@ -196,7 +196,7 @@ impl State {
         number
     }
 
-    fn unseat(&mut self, number: u64) -> Option<ConnectionSlot> {
+    fn remove_slot(&mut self, number: u64) -> Option<ConnectionSlot> {
         let slot = self.slots.remove(&number)?;
         for (counts, network) in self.counts.iter_mut().zip(slot.networks.0) {
             if let Some(count) = counts.get_mut(&network) {
@@ -214,7 +214,7 @@ impl State {
         let Some(number) = self.longest_idle_of_greediest(newcomer) else {
             return false;
         };
-        let Some(slot) = self.unseat(number) else {
+        let Some(slot) = self.remove_slot(number) else {
             return false;
         };
         // Its thread wakes up and finds the connection ended; the peer may have ended it before.

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unspecified_address_of_ipv6_is_every_address_of_both_versions() {
+    fn the_unspecified_ipv6_address_listens_on_both_ip_versions() {
         let pairs = pairs((Ipv6Addr::UNSPECIFIED, 0).into()).expect("some port is free");
         let port = pairs[0].listener.local_addr().expect("bound").port();
         assert!(pairs.iter().all(|pair| {

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ipv6_networks_are_the_56_and_64_and_ipv4_is_the_address() {
+    fn ipv6_peers_are_grouped_by_56_and_64_and_ipv4_by_address() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         assert_eq!(
             Networks::of(ip("2001:db8:1:2fff::9")).0,

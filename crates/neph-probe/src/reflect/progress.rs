@@ -18,7 +18,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Something was begun, of which `bytes` are done.
-    pub(crate) const fn begun(window: Span, bytes: u64, now: Instant<Local>) -> Self {
+    pub(crate) const fn new(window: Span, bytes: u64, now: Instant<Local>) -> Self {
         Self {
             window,
             since: now,
@@ -31,14 +31,14 @@ impl Progress {
         if now - self.since < self.window {
             return false;
         }
-        if bytes.saturating_sub(self.from) < self.least() {
+        if bytes.saturating_sub(self.from) < self.min_bytes() {
             return true;
         }
         (self.since, self.from) = (now, bytes);
         false
     }
 
-    fn least(&self) -> u64 {
+    fn min_bytes(&self) -> u64 {
         let bytes = self.window.nanos().saturating_mul(MIN_BYTES_PER_SECOND) / 1_000_000_000;
         u64::try_from(bytes).unwrap_or(0)
     }
@@ -54,7 +54,7 @@ mod tests {
 
     /// The first second in which a peer that does so many bytes a second is too slow.
     fn given_up(bytes_per_second: u64) -> Option<i64> {
-        let mut progress = Progress::begun(WINDOW, 0, second(0));
+        let mut progress = Progress::new(WINDOW, 0, second(0));
         (1..=3600)
             .zip(1..)
             .find(|(at, done)| progress.is_too_slow(done * bytes_per_second, second(*at)))
@@ -62,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_line_gets_on_and_a_trickle_does_not() {
+    fn a_slow_connection_is_kept_and_a_trickling_one_closed() {
         assert_eq!(given_up(8_000), None, "64 kbit/s");
         assert_eq!(given_up(100), Some(10));
     }
 
     #[test]
-    fn early_speed_gives_no_extra_time_for_the_last_bytes() {
-        let mut progress = Progress::begun(WINDOW, 0, second(0));
+    fn a_fast_start_gives_no_extra_time_for_the_last_bytes() {
+        let mut progress = Progress::new(WINDOW, 0, second(0));
         assert!(!progress.is_too_slow(64 << 20, second(10)));
         assert!(!progress.is_too_slow(64 << 20, second(19)));
         assert!(progress.is_too_slow((64 << 20) + 10, second(20)));

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn all_requests_of_a_sender_are_answered_also_doubled_tripled_and_reordered() {
+    fn requests_are_answered_despite_duplicates_and_reordering() {
         assert_eq!(answered(0..1_000), 1_000);
         for copies in [2, 3] {
             let copied = (0..1_000).flat_map(|seq| std::iter::repeat_n(seq, copies));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_begins_again_is_answered() {
+    fn a_restarted_sender_is_answered() {
         assert_eq!(answered((0..50).chain(0..50).chain(0..50)), 150);
         let first_was_lost = (0..5_000).chain(1..5_000);
         assert_eq!(answered(first_was_lost), 5_000 + 4_999);
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_that_only_grow_are_all_answered(
+        fn increasing_sequence_numbers_are_all_answered(
             steps in prop::collection::vec((1_u32..1_000_000, 0_i64..3_000), 1..300),
             first in any::<u32>(),
         ) {

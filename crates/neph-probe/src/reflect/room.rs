@@ -119,8 +119,8 @@ impl MemoryGuard {
             RoomLimit::Full => room.size,
             RoomLimit::Half => room.size / 2,
         };
-        let (had, wanted) = (charged(self.bytes), charged(bytes));
-        if let Some(more) = wanted.checked_sub(had).filter(|more| *more > 0) {
+        let (old_charge, new_charge) = (charged(self.bytes), charged(bytes));
+        if let Some(more) = new_charge.checked_sub(old_charge).filter(|more| *more > 0) {
             if !self.peer.take(more, limit(&self.peer)) {
                 return false;
             }
@@ -128,9 +128,9 @@ impl MemoryGuard {
                 self.peer.give_back(more);
                 return false;
             }
-        } else if had > wanted {
-            self.peer.give_back(had - wanted);
-            self.total_room.give_back(had - wanted);
+        } else if old_charge > new_charge {
+            self.peer.give_back(old_charge - new_charge);
+            self.total_room.give_back(old_charge - new_charge);
         }
         self.bytes = bytes;
         true
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_fills_its_part_leaves_the_rest_to_others() {
+    fn a_peer_at_its_memory_limit_leaves_the_remainder_to_others() {
         let (total, peer) = rooms(100, 60);
         let other = Arc::new(Room::new(60));
         let guard_of = |peer: &Arc<Room>| MemoryGuard::new(Arc::clone(&total), Arc::clone(peer));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn small_messages_need_no_room() {
+    fn small_messages_need_no_reserved_memory() {
         let (total, peer) = rooms(0, 0);
         let mut guard = MemoryGuard::new(total, peer);
         assert!(guard.hold(OF_ITS_OWN));

@@ -107,10 +107,10 @@ fn buffer(size: usize) -> Result<Vec<u8>, Ending> {
 
 impl Server<'_> {
     fn run(&mut self) -> Result<(), Ending> {
-        let gone = |_| Ending::Gone;
-        self.stream.set_nodelay(true).map_err(gone)?;
-        self.stream.set_nonblocking(true).map_err(gone)?;
-        stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(gone)?;
+        let peer_gone = |_| Ending::Gone;
+        self.stream.set_nodelay(true).map_err(peer_gone)?;
+        self.stream.set_nonblocking(true).map_err(peer_gone)?;
+        stamp::enable(self.stream.as_fd(), Carrier::StreamDepartures).map_err(peer_gone)?;
         let mut buffer = buffer(BUFFER_BYTES)?;
         let mut incoming = now();
         while !self.shared.stop.is_set() {
@@ -119,13 +119,13 @@ impl Server<'_> {
             }
             if self.receive(&mut buffer)? {
                 incoming = now();
-                self.guard.hear(incoming);
+                self.guard.record_received(incoming);
             }
             self.check_memory()?;
             if self.wait_for_turn()? {
                 // The turn is awaited, not the peer.
                 incoming = now();
-                self.guard.hear(incoming);
+                self.guard.record_received(incoming);
             }
             // A peer that sends single bytes is no reason to wait longer.
             self.check_patience(incoming)?;
@@ -224,7 +224,7 @@ impl Server<'_> {
                     self.answerer.outbox().wrote(count);
                     if progress.is_some() {
                         // It still reads, so it is not idle.
-                        self.guard.hear(now());
+                        self.guard.record_received(now());
                     }
                     written += count as u64;
                 }
@@ -234,7 +234,7 @@ impl Server<'_> {
                     }
                     let window = self.shared.caps.idle.min(WINDOW);
                     let progress =
-                        progress.get_or_insert_with(|| Progress::begun(window, written, now()));
+                        progress.get_or_insert_with(|| Progress::new(window, written, now()));
                     if progress.is_too_slow(written, now()) {
                         return Err(Ending::Refused(Counted::SlowReaders));
                     }
@@ -282,7 +282,7 @@ impl Server<'_> {
                 Ok(received) if received.len == 0 => return Err(Ending::Gone),
                 Ok(received) => {
                     bytes += received.len as u64;
-                    self.guard.hear(now());
+                    self.guard.record_received(now());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(Ending::Gone),
@@ -301,14 +301,14 @@ impl Server<'_> {
             return;
         }
         let deadline = now() + LINGER_TIME;
-        let mut rest = vec![0; 4096];
+        let mut buffer = vec![0; 4096];
         while now() < deadline {
             let mut poll_fds = [Awaited::readable(self.stream.as_fd())];
             if ppoll::wait(&mut poll_fds, Some(TICK)).is_err() {
                 return;
             }
             self.read_notices();
-            match stamp::receive(self.stream.as_fd(), &mut rest) {
+            match stamp::receive(self.stream.as_fd(), &mut buffer) {
                 Ok(received) if received.len > 0 => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(_) | Err(_) => return,

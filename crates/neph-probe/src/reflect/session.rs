@@ -58,7 +58,7 @@ impl Session {
     }
 
     /// Request `seq` was answered.
-    pub(crate) const fn hear(&mut self, seq: u32) {
+    pub(crate) const fn record_request(&mut self, seq: u32) {
         self.past_first |= seq != 0;
         self.answered = seq;
     }

@@ -15,7 +15,7 @@ const SESSION_IDLE: Span = Span::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Remembered sessions, at most. Beyond that, one is forgotten for each new one.
-    most: usize,
+    max_sessions: usize,
     known: HashMap<SocketAddr, Session>,
     /// In the order of their beginning, or of the last check that they are in use.
     order: VecDeque<SocketAddr>,
@@ -23,9 +23,9 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Room for that many.
-    pub(crate) fn new(most: usize) -> Self {
+    pub(crate) fn new(max_sessions: usize) -> Self {
         Self {
-            most,
+            max_sessions,
             known: HashMap::new(),
             order: VecDeque::new(),
         }
@@ -54,7 +54,7 @@ impl Sessions {
     /// forgotten peer loses a send timestamp, and counts from 0 again.
     fn forget(&mut self, now: Instant<Local>) {
         for last in [false, false, true] {
-            if self.known.len() < self.most {
+            if self.known.len() < self.max_sessions {
                 return;
             }
             let Some(peer) = self.order.pop_front() else {
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_forgets_an_idle_session_for_each_newcomer_and_never_all() {
+    fn a_full_table_evicts_one_idle_session_per_new_peer() {
         const MAXIMUM: usize = 1 << 12;
         let mut sessions = Sessions::new(MAXIMUM);
         let maximum = u32::try_from(MAXIMUM).expect("small");
@@ -109,11 +109,11 @@ mod tests {
     }
 
     #[test]
-    fn a_request_0_after_others_is_a_new_sessions_and_a_doubled_one_is_not() {
+    fn sequence_number_0_starts_a_new_session_unless_it_is_a_duplicate() {
         let mut sessions = Sessions::new(10);
         for seq in [0, 0, 1, 2] {
             let session = sessions.of(peer(7), seq, at(0));
-            session.hear(seq);
+            session.record_request(seq);
             session
                 .previous
                 .get_or_insert(PreviousTx { seq: 7, nic_tx: 7 });

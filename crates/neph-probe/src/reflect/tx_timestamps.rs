@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn each_flow_gets_its_own_newest_first() {
+    fn each_flow_gets_its_own_tx_timestamps_newest_first() {
         let timestamps = PendingTxTimestamps::default();
         let (first, other) = (FlowToken(1), FlowToken(2));
         timestamps.put(PEER, first, tx_timestamp(10));
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_never_comes_again_takes_no_more_than_its_room() {
+    fn the_pending_tx_timestamps_of_a_silent_peer_are_bounded() {
         let timestamps = PendingTxTimestamps::default();
         for seq in 0..3 * MAX_PER_PEER as u64 {
             timestamps.put(PEER, FlowToken(seq), tx_timestamp(seq));
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_that_are_gone_make_room_for_others() {
+    fn expired_peers_are_evicted_for_new_ones() {
         let timestamps = PendingTxTimestamps::default();
         let put = |number: u32, nic_tx| {
             let timestamp = PreviousTx { seq: 1, nic_tx };

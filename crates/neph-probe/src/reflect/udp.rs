@@ -193,7 +193,7 @@ impl Answerer {
         let app_tx = now();
         let error = self.synchrony.estimate();
         let answer = session.answer(requested, app_tx, self.clock.anchor(), error);
-        session.hear(seq);
+        session.record_request(seq);
         reply.clear();
         reflect(&request, &answer, auth, reply);
         Ok(u64::from(seq))

@@ -13,7 +13,7 @@ fn parsed(addresses: &[&str]) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn the_versions_take_turns_and_the_first_stays_first() {
+fn ip_versions_alternate_and_the_first_address_stays_first() {
     let ordered = taking_turns(&parsed(&[
         "[::1]:1",
         "[::2]:1",
@@ -63,9 +63,9 @@ fn the_next_address_is_tried_at_once_after_a_refusal() {
 }
 
 #[test]
-fn a_dead_first_address_costs_a_quarter_of_a_second() {
+fn a_silent_first_address_delays_the_next_by_250_ms() {
     let addresses = parsed(&["192.0.2.1:9", "127.0.0.1:9"]);
-    let begun = Stopwatch::start();
+    let stopwatch = Stopwatch::start();
     let (release, waiting) = mpsc::channel::<()>();
     let waiting = Arc::new(std::sync::Mutex::new(waiting));
     let resolved = race(&addresses, &Resolving::here(None), move |at| {
@@ -77,12 +77,12 @@ fn a_dead_first_address_costs_a_quarter_of_a_second() {
         Ok(())
     });
     assert_eq!(resolved.address, addresses[1]);
-    assert!(begun.elapsed() >= Duration::from_millis(250));
+    assert!(stopwatch.elapsed() >= Duration::from_millis(250));
     drop(release);
 }
 
 #[test]
-fn where_none_answers_all_are_named() {
+fn if_no_address_answers_all_are_listed() {
     let addresses = parsed(&["[::1]:9", "127.0.0.1:9"]);
     let resolved = race(&addresses, &Resolving::here(None), |_| {
         refusing(io::ErrorKind::ConnectionRefused)
@@ -106,7 +106,7 @@ fn a_name_whose_addresses_are_all_forbidden_is_not_measured() {
         allow,
         ..AllowedTargets::default()
     };
-    let how = Resolving {
+    let resolving = Resolving {
         permit: Permit::new(targets, Budgets::default(), 0),
         ..Resolving::here(None)
     };
@@ -117,12 +117,12 @@ fn a_name_whose_addresses_are_all_forbidden_is_not_measured() {
         "icmp://localhost",
     ] {
         let target = Target::parse(name).expect("a target");
-        let refused = target.find(&how).expect_err(name);
-        let TargetError::Forbidden { why, .. } = &refused else {
+        let refused = target.find(&resolving).expect_err(name);
+        let TargetError::Forbidden { reason, .. } = &refused else {
             panic!("{name}: {refused}")
         };
-        assert!(why.to_string().contains("in no network"), "{why}");
+        assert!(reason.to_string().contains("in no network"), "{reason}");
     }
     let allowed = Target::parse("icmp://10.0.0.1").expect("a target");
-    assert!(allowed.find(&how).is_ok());
+    assert!(allowed.find(&resolving).is_ok());
 }

@@ -130,9 +130,9 @@ impl World {
         self.session.take_notes();
     }
 
-    fn later(&mut self, when: i64, event: Event) {
+    fn schedule_event(&mut self, time: i64, event: Event) {
         self.tie += 1;
-        self.events.insert((when, self.tie), event);
+        self.events.insert((time, self.tie), event);
     }
 
     fn send(&mut self, seq: u64) {
@@ -141,24 +141,24 @@ impl World {
         self.codec.request(seq, wall, &mut bytes);
         let queued = self.now + self.random.up_to(self.net.kernel);
         let nic_tx = queued + self.random.up_to(self.net.kernel);
-        for (point, when) in [(SendPoint::Queued, queued), (SendPoint::NicTx, nic_tx)] {
-            self.session.stamped(point, self.sent, at(when));
+        for (point, time) in [(SendPoint::Queued, queued), (SendPoint::NicTx, nic_tx)] {
+            self.session.stamped(point, self.sent, at(time));
         }
         self.sent += 1;
         let truth = self.truth.entry(seq).or_default();
         (truth.sent, truth.nic_tx) = (self.now, nic_tx);
         for arrives in self.arrivals(nic_tx + self.net.forward_delay) {
-            self.later(arrives, Event::ToPeer(bytes.clone()));
+            self.schedule_event(arrives, Event::ToPeer(bytes.clone()));
         }
     }
 
     /// Arrival times of a datagram: none, one or two.
-    fn arrivals(&mut self, when: i64) -> Vec<i64> {
+    fn arrivals(&mut self, time: i64) -> Vec<i64> {
         if self.random.chance(self.net.loss) {
             return Vec::new();
         }
         let copies = 1 + usize::from(self.random.chance(self.net.duplicates));
-        let arrivals = (0..copies).map(|_| when + self.random.up_to(self.net.jitter));
+        let arrivals = (0..copies).map(|_| time + self.random.up_to(self.net.jitter));
         arrivals.collect()
     }
 
@@ -195,13 +195,13 @@ impl World {
         });
         let peer_rx = self.now;
         self.truth.get_mut(&seq).expect("it was sent").answered += 1;
-        for arrives in self.arrivals(nic_tx + self.net.back) {
+        for arrives in self.arrivals(nic_tx + self.net.reverse_delay) {
             let truth = self.truth.get_mut(&seq).expect("it was sent");
             truth.replies.push((nic_tx, arrives));
             if truth.peer_rx == 0 {
                 truth.peer_rx = peer_rx;
             }
-            self.later(arrives, Event::ToUs(reply.clone()));
+            self.schedule_event(arrives, Event::ToUs(reply.clone()));
         }
     }
 
@@ -252,7 +252,7 @@ fn assert_true(outcomes: &Outcomes) {
         let sum: Span = ledger.entries().iter().map(neph_model::Entry::time).sum();
         assert_eq!(sum, ledger.response_time());
         assert_eq!(message.marks.nic_tx.map(Instant::nanos), Some(truth.nic_tx));
-        let came = message.marks.nic_rx.map(Instant::nanos);
+        let received = message.marks.nic_rx.map(Instant::nanos);
         let left = message
             .marks
             .peer
@@ -260,20 +260,19 @@ fn assert_true(outcomes: &Outcomes) {
             .map(|left| left.nanos() - PEER_AHEAD);
         let peer = &message.marks.peer;
         assert!(left.is_none() || peer.nic_tx >= peer.app_tx, "{peer:?}");
-        let known = truth
-            .replies
-            .iter()
-            .any(|(nic_tx, arrived)| Some(*arrived) == came && left.is_none_or(|l| l == *nic_tx));
+        let known = truth.replies.iter().any(|(nic_tx, arrived)| {
+            Some(*arrived) == received && left.is_none_or(|l| l == *nic_tx)
+        });
         assert!(known || truth.answered > 1, "{:?} {truth:?}", message.marks);
     }
 }
 
 #[test]
-fn without_loss_every_stage_equals_the_injected_delay() {
+fn without_loss_each_stage_equals_the_injected_delay() {
     for key in [None, Secret::new(SECRET)] {
         let net = Net {
             forward_delay: 15 * MS,
-            back: 5 * MS,
+            reverse_delay: 5 * MS,
             jitter: 800_000,
             kernel: 10_000,
             think: 300_000,
@@ -286,13 +285,13 @@ fn without_loss_every_stage_equals_the_injected_delay() {
         assert_true(&outcomes);
         let marks = outcomes.messages.iter().map(|message| &message.marks);
         let offset = proved(marks).expect("all four marks are there");
-        let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
-        assert!(wrong <= offset.bound(), "{wrong}");
+        let error = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
+        assert!(error <= offset.bound(), "{error}");
         for message in &outcomes.messages {
             let truth = &outcomes.truth[&message.seq.0];
-            let (left, came) = truth.replies[0];
+            let (left, received) = truth.replies[0];
             let ledger = message.ledger().expect("nothing was lost");
-            let network = truth.peer_rx - truth.nic_tx + came - left;
+            let network = truth.peer_rx - truth.nic_tx + received - left;
             assert_eq!(
                 ledger.stage(Stage::Network),
                 Some(Span::from_nanos(network))
@@ -302,8 +301,8 @@ fn without_loss_every_stage_equals_the_injected_delay() {
                 Some(Span::from_nanos(300_000))
             );
             let (forward, _) = Ledger::directions(&message.marks, offset).expect("marks");
-            let wrong = (forward.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
-            assert!(wrong <= forward.bound);
+            let error = (forward.delay - Span::from_nanos(truth.peer_rx - truth.nic_tx)).abs();
+            assert!(error <= forward.bound);
         }
     }
 }
@@ -318,7 +317,7 @@ fn the_tally_equals_the_events_of_the_simulated_network() {
             for jitter in [0, 40] {
                 let net = Net {
                     forward_delay: delay * MS,
-                    back: delay * MS,
+                    reverse_delay: delay * MS,
                     jitter: jitter * MS,
                     kernel: 10_000,
                     think: 50_000,

@@ -64,7 +64,7 @@ impl Random {
 pub(crate) struct Net {
     /// Delay of the forward path and of the reverse path, in nanoseconds.
     pub(crate) forward_delay: i64,
-    pub(crate) back: i64,
+    pub(crate) reverse_delay: i64,
     /// Random addition to each delay, up to this.
     pub(crate) jitter: i64,
     /// Random delay of each kernel and of the sender's schedule, up to this.

@@ -67,7 +67,7 @@ struct Link {
     inbox: Vec<u8>,
     /// Arrival of the latest packet in each direction: TCP keeps their order.
     forward_delay: i64,
-    back: i64,
+    reverse_delay: i64,
     /// When the peer's thread is free again.
     busy: i64,
     sent: u64,
@@ -198,9 +198,9 @@ impl World {
         true
     }
 
-    fn later(&mut self, when: i64, link: u32, event: Event) {
+    fn schedule_event(&mut self, time: i64, link: u32, event: Event) {
         self.tie += 1;
-        self.events.insert((when, self.tie), (link, event));
+        self.events.insert((time, self.tie), (link, event));
     }
 
     fn happen(&mut self, number: u32, event: Event) {
@@ -217,11 +217,11 @@ impl World {
                 None => self.answer(number, &packet),
             },
             Event::ToUs(packet) => self.receive(number, &packet),
-            Event::Stamped(point, id, when) => {
+            Event::Stamped(point, id, time) => {
                 let stamped = Stamped {
                     point,
                     id,
-                    at: at(when),
+                    at: at(time),
                     tcp: None,
                 };
                 self.session.stamped(number, &stamped);
@@ -277,7 +277,7 @@ impl World {
             answerer,
             inbox: Vec::new(),
             forward_delay: 0,
-            back: 0,
+            reverse_delay: 0,
             busy: 0,
             sent: 0,
             returned: 0,
@@ -286,8 +286,8 @@ impl World {
         };
         self.links.insert(number, link);
         self.outcomes.truth.insert(number, Vec::new());
-        let stands = self.now + self.net.forward_delay + self.net.back;
-        self.later(stands, number, Event::Connected);
+        let established_at = self.now + self.net.forward_delay + self.net.reverse_delay;
+        self.schedule_event(established_at, number, Event::Connected);
     }
 
     /// Writes the session's bytes, as a socket takes them.
@@ -319,7 +319,7 @@ impl World {
         link.forward_delay = (nic_tx + delay).max(link.forward_delay + 1);
         link.sent += bytes.len() as u64;
         let (arrives, id) = (link.forward_delay, last_id(link.sent));
-        let acked = arrives + self.net.back;
+        let acked = arrives + self.net.reverse_delay;
         let ends = ends.then(|| {
             link.requested += 1;
             self.outcomes.truth.entry(number).or_default().push(Truth {
@@ -330,14 +330,14 @@ impl World {
             });
             link.requested - 1
         });
-        self.later(
+        self.schedule_event(
             nic_tx,
             number,
             Event::Stamped(SendPoint::Queued, id, queued),
         );
-        self.later(nic_tx, number, Event::Stamped(SendPoint::NicTx, id, nic_tx));
-        self.later(acked, number, Event::Stamped(SendPoint::Acked, id, acked));
-        self.later(
+        self.schedule_event(nic_tx, number, Event::Stamped(SendPoint::NicTx, id, nic_tx));
+        self.schedule_event(acked, number, Event::Stamped(SendPoint::Acked, id, acked));
+        self.schedule_event(
             arrives,
             number,
             Event::ToPeer(Packet {
@@ -347,11 +347,11 @@ impl World {
             }),
         );
         if reset {
-            let when = nic_tx
+            let time = nic_tx
                 + self
                     .random
-                    .up_to(2 * (self.net.forward_delay + self.net.back));
-            self.later(when, number, Event::Reset);
+                    .up_to(2 * (self.net.forward_delay + self.net.reverse_delay));
+            self.schedule_event(time, number, Event::Reset);
         }
     }
 

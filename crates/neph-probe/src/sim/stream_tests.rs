@@ -10,7 +10,7 @@ const MS: i64 = 1_000_000;
 
 const QUIET: Net = Net {
     forward_delay: 15 * MS,
-    back: 5 * MS,
+    reverse_delay: 5 * MS,
     jitter: 3 * MS,
     kernel: 20_000,
     think: 700_000,
@@ -123,7 +123,7 @@ fn assert_stages(ledger: &Ledger, truth: &Truth) -> bool {
 }
 
 #[test]
-fn on_a_quiet_network_every_ledger_is_complete_and_true() {
+fn on_an_ideal_network_every_ledger_is_complete_and_exact() {
     for url in ["tcp://h:9", "ws://h:9", "wss://h:9"] {
         let spec = spec(url, 2_000, Span::from_millis(1));
         let outcomes = run(&spec, QUIET, 1);
@@ -134,7 +134,7 @@ fn on_a_quiet_network_every_ledger_is_complete_and_true() {
 }
 
 #[test]
-fn http_takes_a_connection_for_each_request_that_is_out() {
+fn http_uses_one_connection_per_outstanding_request() {
     let spec = spec("http://h:9", 2_000, Span::from_millis(1));
     let outcomes = run(&spec, QUIET, 2);
     assert_complete(&outcomes, 2_000);
@@ -146,7 +146,7 @@ fn http_takes_a_connection_for_each_request_that_is_out() {
 }
 
 #[test]
-fn a_connection_per_message_learns_of_each_replys_departure_from_the_next() {
+fn with_one_connection_per_message_each_tx_timestamp_arrives_with_the_next_reply() {
     for url in ["http://h:9", "ws://h:9", "https://h:9"] {
         let mut spec = spec(url, 500, Span::from_millis(3));
         spec.connection_use = ConnectionUse::PerMessage;
@@ -157,22 +157,23 @@ fn a_connection_per_message_learns_of_each_replys_departure_from_the_next() {
 }
 
 #[test]
-fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
+fn one_way_delays_are_exact_within_the_clock_error_bound() {
     let spec = spec("ws://h:9", 2_000, Span::from_millis(1));
     let outcomes = run(&spec, QUIET, 3);
     let marks = outcomes.messages.iter().map(|message| &message.marks);
     let offset = proved(marks).expect("all four marks are there");
-    let wrong = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
-    assert!(wrong <= offset.bound(), "{wrong} beyond {}", offset.bound());
+    let error = (offset.value() - Span::from_nanos(PEER_AHEAD)).abs();
+    assert!(error <= offset.bound(), "{error} beyond {}", offset.bound());
     for (message, truth) in outcomes.messages.iter().zip(&outcomes.truth[&0]) {
-        let (forward, back) = Ledger::directions(&message.marks, offset).expect("marks are there");
+        let (forward, reverse) =
+            Ledger::directions(&message.marks, offset).expect("marks are there");
         let injected = [
             truth.peer_rx - truth.nic_tx,
             truth.nic_rx - truth.peer_nic_tx,
         ];
-        for (one_way, injected) in [forward, back].into_iter().zip(injected) {
-            let wrong = (one_way.delay - Span::from_nanos(injected)).abs();
-            assert!(wrong <= one_way.bound, "{wrong}");
+        for (one_way, injected) in [forward, reverse].into_iter().zip(injected) {
+            let error = (one_way.delay - Span::from_nanos(injected)).abs();
+            assert!(error <= one_way.bound, "{error}");
         }
     }
 }
@@ -180,7 +181,7 @@ fn the_directions_are_right_within_the_bound_of_the_clock_offset() {
 /// Resets at random moments, stalls longer than an interval, sockets that take a part: whatever
 /// happens, each message is decided once and no mark is wrong.
 #[test]
-fn every_message_is_decided_once_whatever_befalls_its_connection() {
+fn every_message_is_decided_once_despite_connection_failures() {
     let net = Net {
         stalls: 5,
         resets: 4,
@@ -207,7 +208,7 @@ fn every_message_is_decided_once_whatever_befalls_its_connection() {
 
 /// The same for servers that are no reflector: a reply that carries no number answers its own request.
 #[test]
-fn a_foreign_server_answers_each_message_once_whatever_befalls_its_connection() {
+fn a_third_party_server_answers_each_message_once_despite_failures() {
     let net = Net {
         stalls: 5,
         resets: 4,
@@ -246,7 +247,7 @@ fn an_interval_far_below_the_rtt_keeps_its_schedule() {
 }
 
 #[test]
-fn a_connection_attempt_is_its_own_message() {
+fn a_tcp_connect_probe_is_one_message() {
     let mut spec = spec("tcp://h:9", 500, Span::from_millis(1));
     spec.reflector = false;
     let outcomes = run(&spec, Net { kernel: 0, ..QUIET }, 6);
@@ -263,10 +264,10 @@ fn a_connection_attempt_is_its_own_message() {
 
 /// Connect 1, TLS 1.3 1, TLS 1.2 2, upgrade 1, exchange 1: exactly, where nothing but the path takes time.
 #[test]
-fn each_protocol_takes_the_round_trips_that_it_must() {
+fn each_protocol_takes_its_expected_number_of_round_trips() {
     let net = Net {
         forward_delay: 20 * MS,
-        back: 20 * MS,
+        reverse_delay: 20 * MS,
         ..Net::default()
     };
     let rtt = Span::from_millis(40);

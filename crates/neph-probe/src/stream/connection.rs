@@ -172,7 +172,7 @@ impl Connection {
         self.advance(report);
         self.read(report);
         if self.channel.has_ended() {
-            self.over(StreamEnd::Closed, report);
+            self.handle_stream_end(StreamEnd::Closed, report);
         }
     }
 
@@ -183,7 +183,7 @@ impl Connection {
             match codec.step(&mut self.inbox[taken..]) {
                 Err(error) => break Some(Happening::Closed(ConnectionEnd::new(error, None))),
                 Ok(Step::More) => break None,
-                Ok(Step::Took(count, arrival)) => {
+                Ok(Step::Consumed(count, arrival)) => {
                     taken += count;
                     match arrival {
                         Arrival::Nothing if count == 0 => break None,
@@ -196,7 +196,7 @@ impl Connection {
                         Arrival::Reply(replied) => {
                             self.has_replied = true;
                             let ends_the_batch =
-                                taken == self.inbox.len() && self.channel.ends_whole();
+                                taken == self.inbox.len() && self.channel.is_at_record_end();
                             report(Happening::Reply {
                                 replied,
                                 ends_the_batch,
@@ -225,13 +225,13 @@ impl Connection {
         if self.outbox.written() < self.paid {
             return Ok(());
         }
-        let mut owed = Vec::new();
-        codec.pay(&mut owed);
-        if owed.is_empty() {
+        let mut unsent = Vec::new();
+        codec.pay(&mut unsent);
+        if unsent.is_empty() {
             return Ok(());
         }
         let channel = &mut self.channel;
-        let sealed = self.outbox.put(|out| channel.seal(&owed, out));
+        let sealed = self.outbox.put(|out| channel.seal(&unsent, out));
         self.paid = self.outbox.end();
         sealed
     }
@@ -245,13 +245,13 @@ impl Connection {
 
     /// The peer closed its side of TCP.
     pub(super) fn ended(&mut self, report: &mut dyn FnMut(Happening)) {
-        self.over(self.channel.end_of_tcp(), report);
+        self.handle_stream_end(self.channel.end_of_tcp(), report);
     }
 
     /// The peer sends no more: completes, or cuts off, the reply in progress.
-    fn over(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
+    fn handle_stream_end(&mut self, end: StreamEnd, report: &mut dyn FnMut(Happening)) {
         let under = self.codec.as_mut().map(|codec| codec.end(end));
-        let begun = !self.inbox.is_empty();
+        let has_partial_reply = !self.inbox.is_empty();
         let connection_end = match (under, end) {
             (Some(PartialReply::Whole(replied)), _) => {
                 report(Happening::Reply {
@@ -260,7 +260,7 @@ impl Connection {
                 });
                 ConnectionEnd::new("the peer closed the connection", Some(Answer::Closed))
             }
-            (Some(PartialReply::Part), StreamEnd::Cut) => ConnectionEnd::new(
+            (Some(PartialReply::Part), StreamEnd::Truncated) => ConnectionEnd::new(
                 "the peer cut the connection in the middle of a reply, without ending TLS (no close_notify)",
                 Some(Answer::Truncated),
             ),
@@ -268,7 +268,7 @@ impl Connection {
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),
-            _ if begun => ConnectionEnd::new(
+            _ if has_partial_reply => ConnectionEnd::new(
                 "the peer closed the connection in the middle of a reply",
                 Some(Answer::Truncated),
             ),

@@ -61,7 +61,7 @@ pub(crate) struct Session {
     tls: Option<Arc<ClientConfig>>,
     start: Option<Instant<Local>>,
     entered: u64,
-    book: Exchange,
+    exchange: Exchange,
     connections: BTreeMap<u32, Connection>,
     dialled: u32,
     /// The connection whose outbox holds the next message, built ahead of its time. The message is not
@@ -96,8 +96,8 @@ impl Session {
             ack: stamped,
         };
         let interval = spec.schedule.interval;
-        let mut book = Exchange::new(spec.index, interval, spec.timeout, expect);
-        book.set_asks(asks);
+        let mut exchange = Exchange::new(spec.index, interval, spec.timeout, expect);
+        exchange.set_asks(asks);
         Self {
             spec: spec.clone(),
             connection_use,
@@ -106,7 +106,7 @@ impl Session {
             tls,
             start: None,
             entered: 0,
-            book,
+            exchange,
             connections: BTreeMap::new(),
             dialled: 0,
             prepared: None,
@@ -172,7 +172,7 @@ impl Session {
     /// the connection to write to.
     pub(crate) fn send(&mut self, now: Instant<Local>, clock: &mut ReadClock<'_>) -> Option<u32> {
         let due = self.next_due()?;
-        let seq = self.book.enter(due);
+        let seq = self.exchange.enter(due);
         self.entered += 1;
         if let Some(number) = self.prepared.take() {
             return self.hand_over(number, seq, now);
@@ -188,16 +188,16 @@ impl Session {
             Some(_) | None => {}
         }
         let answer = self.last_fault;
-        self.book.failed(seq, answer, now);
+        self.exchange.failed(seq, answer, now);
         None
     }
 
     /// The next message is too late, or beyond a cap: it is not sent.
     pub(crate) fn skip(&mut self, reason: LocalFault, at: Instant<Local>) {
         if let Some(due) = self.next_due() {
-            let seq = self.book.enter(due);
+            let seq = self.exchange.enter(due);
             self.entered += 1;
-            self.book.failed(seq, Some(Answer::Local(reason)), at);
+            self.exchange.failed(seq, Some(Answer::Local(reason)), at);
         }
     }
 
@@ -241,18 +241,18 @@ impl Session {
     fn hand_over(&mut self, number: u32, seq: Seq, now: Instant<Local>) -> Option<u32> {
         let connection = self.connections.get_mut(&number)?;
         connection.release(seq, now);
-        self.book.sent(seq, now, number);
+        self.exchange.sent(seq, now, number);
         Some(number)
     }
 
     /// Sends one more exchange after the last message, which is no message: the reflector reports the send
     /// timestamp of its last reply only with its next.
     pub(crate) fn send_tail(&mut self, now: Instant<Local>) -> Option<u32> {
-        if self.tail_sent || self.next_due().is_some() || !self.book.all_decided() {
+        if self.tail_sent || self.next_due().is_some() || !self.exchange.all_decided() {
             return None;
         }
         self.tail_sent = true;
-        if !self.book.lacks_peer_send() {
+        if !self.exchange.lacks_peer_send() {
             return None;
         }
         let seq = Seq(self.entered);
@@ -301,7 +301,7 @@ impl Session {
             return;
         };
         if let Some(seq) = connection.outbox.message_at(stamp.id) {
-            self.book.stamped(seq, stamp.point, stamp.at, stamp.tcp);
+            self.exchange.stamped(seq, stamp.point, stamp.at, stamp.tcp);
         }
         if stamp.point == SendPoint::Acked {
             connection.outbox.acknowledged(stamp.id);
@@ -321,12 +321,12 @@ impl Session {
 
     /// The oldest message, if no more information about it can arrive.
     pub(crate) fn take_finished(&mut self, now: Instant<Local>) -> Option<Message> {
-        self.book.take_finished(now)
+        self.exchange.take_finished(now)
     }
 
     /// The oldest message that has an outcome, at the end of the flow.
     pub(crate) fn take_rest(&mut self) -> Option<Message> {
-        self.book.take_rest()
+        self.exchange.take_rest()
     }
 
     /// The wall clock stepped: timestamps taken around it were dropped.
@@ -339,7 +339,7 @@ impl Session {
 
     /// Outcomes of messages.
     pub(crate) const fn tally(&self) -> &neph_model::Tally {
-        self.book.tally()
+        self.exchange.tally()
     }
 }
 

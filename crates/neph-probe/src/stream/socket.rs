@@ -22,11 +22,11 @@ pub(super) fn socket_for(spec: &FlowSpec) -> io::Result<Socket> {
     socket.set_tcp_nodelay(true)?;
     if let Some(port) = spec.source_port {
         socket.set_reuse_address(true)?;
-        let any: SocketAddr = match spec.address {
+        let unspecified: SocketAddr = match spec.address {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, port).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, port).into(),
         };
-        socket.bind(&SockAddr::from(any))?;
+        socket.bind(&SockAddr::from(unspecified))?;
         // A port cannot be reused while its last connection is in TIME_WAIT: neither for the next message nor
         // to reconnect.
         socket.set_linger(Some(Duration::ZERO))?;

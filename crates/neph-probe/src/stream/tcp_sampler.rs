@@ -5,23 +5,23 @@ use neph_model::{Instant, Local, TcpStatsSchedule};
 /// When they are to be read next.
 #[derive(Debug)]
 pub(super) struct TcpSampler {
-    when: Option<TcpStatsSchedule>,
+    schedule: Option<TcpStatsSchedule>,
     next: Option<Instant<Local>>,
 }
 
 impl TcpSampler {
     /// Of a flow whose plan requests them, from `start` on.
-    pub(super) const fn new(when: Option<TcpStatsSchedule>, start: Instant<Local>) -> Self {
-        let next = match when {
+    pub(super) const fn new(schedule: Option<TcpStatsSchedule>, start: Instant<Local>) -> Self {
+        let next = match schedule {
             Some(TcpStatsSchedule::Every(_)) => Some(start),
             _ => None,
         };
-        Self { when, next }
+        Self { schedule, next }
     }
 
     /// Whether they are read as messages go and replies come.
     pub(super) fn is_per_message(&self) -> bool {
-        self.when == Some(TcpStatsSchedule::Message)
+        self.schedule == Some(TcpStatsSchedule::Message)
     }
 
     /// When the next reading is due; `None` where none is by time.
@@ -32,7 +32,8 @@ impl TcpSampler {
     /// Whether a reading is due by time, which counts as done. Readings that were missed are not made up
     /// for.
     pub(super) fn is_due(&mut self, at: Instant<Local>) -> bool {
-        let (Some(TcpStatsSchedule::Every(interval)), Some(next)) = (self.when, self.next) else {
+        let (Some(TcpStatsSchedule::Every(interval)), Some(next)) = (self.schedule, self.next)
+        else {
             return false;
         };
         if at < next {
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn readings_keep_to_their_grid_and_missed_ones_are_not_made_up_for() {
+    fn tcp_samples_stay_on_their_grid_and_missed_ones_are_skipped() {
         let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
         let every = TcpStatsSchedule::Every(Span::from_millis(100));
         let mut sampler = TcpSampler::new(Some(every), at(0));

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reflector_at_all_addresses_names_neither_them_nor_its_host() {
+    fn the_certificate_of_a_wildcard_listener_names_no_address() {
         for listen_address in ["0.0.0.0:1", "[::]:1"] {
             let names = certificate_names(
                 listen_address.parse().expect("an address"),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflector_at_one_address_has_that_name() {
+    fn the_certificate_of_a_listener_names_its_address() {
         let at = |text: &str| certificate_names(text.parse().expect("an address"), &[]);
         assert_eq!(at("192.0.2.7:1"), ["192.0.2.7"]);
         assert_eq!(at("[::1]:1"), [LOCALHOST, "::1"]);

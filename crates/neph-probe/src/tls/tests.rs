@@ -32,77 +32,80 @@ impl Drop for Folder {
 
 /// A certificate for `localhost` in files: identity of a server, and authority of a client.
 fn certificate(folder: &Folder, name: &str) -> (ReflectorIdentity, Trust) {
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
-    let certificate = folder.write(&format!("{name}.pem"), &made.cert.pem());
-    let key = folder.write(&format!("{name}.key"), &made.signing_key.serialize_pem());
+    let self_signed = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a key");
+    let certificate = folder.write(&format!("{name}.pem"), &self_signed.cert.pem());
+    let key = folder.write(
+        &format!("{name}.key"),
+        &self_signed.signing_key.serialize_pem(),
+    );
     let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
 /// Both sides of a handshake, in memory.
-fn shake(identity: &ReflectorIdentity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
+fn handshake(identity: &ReflectorIdentity, trust: &Trust) -> Result<[Channel; 2], ChannelError> {
     let version = None;
-    let ours = client_config(version, trust).expect("a client's settings");
-    let theirs = server_config(identity, version).expect("a server's settings");
-    shake_with(&ours, &theirs.config)
+    let client_settings = client_config(version, trust).expect("a client's settings");
+    let server_side = server_config(identity, version).expect("a server's settings");
+    handshake_with(&client_settings, &server_side.config)
 }
 
-fn shake_with(
-    ours: &Arc<ClientConfig>,
-    theirs: &Arc<ServerConfig>,
+fn handshake_with(
+    client_settings: &Arc<ClientConfig>,
+    server_settings: &Arc<ServerConfig>,
 ) -> Result<[Channel; 2], ChannelError> {
-    let mut ours = Channel::tls(client(ours, "localhost").expect("a name"));
-    let mut theirs = Channel::tls(server(theirs).expect("a server"));
-    let (mut to_them, mut to_us, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    ours.speak(&mut to_them)?;
-    while !(ours.is_ready() && theirs.is_ready()) {
-        theirs.open(&std::mem::take(&mut to_them), &mut plain, &mut to_us)?;
-        ours.open(&std::mem::take(&mut to_us), &mut plain, &mut to_them)?;
+    let mut client_channel = Channel::tls(client(client_settings, "localhost").expect("a name"));
+    let mut server_channel = Channel::tls(server(server_settings).expect("a server"));
+    let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    client_channel.speak(&mut to_server)?;
+    while !(client_channel.is_ready() && server_channel.is_ready()) {
+        server_channel.open(&std::mem::take(&mut to_server), &mut plain, &mut to_client)?;
+        client_channel.open(&std::mem::take(&mut to_client), &mut plain, &mut to_server)?;
     }
-    Ok([ours, theirs])
+    Ok([client_channel, server_channel])
 }
 
 /// The kernel stamps the last byte of a read: what it belongs to must be known to the byte.
 #[test]
-fn a_read_that_goes_on_into_the_next_record_has_no_stamp_of_its_messages() {
+fn a_read_that_spans_tls_records_has_no_message_timestamp() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let [mut ours, mut theirs] =
-        shake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
+    let [mut client_channel, mut server_channel] =
+        handshake(&identity, &Trust::AnyCertificate).expect("nothing is wrong");
     let mut sealed = |plain: &[u8]| {
         let mut out = Vec::new();
-        ours.seal(plain, &mut out).expect("it is open");
+        client_channel.seal(plain, &mut out).expect("it is open");
         out
     };
     let mut plain = Vec::new();
-    let mut ends_whole = |bytes: &[u8]| {
-        let opened = theirs.open(bytes, &mut plain, &mut Vec::new());
+    let mut is_at_record_end = |bytes: &[u8]| {
+        let opened = server_channel.open(bytes, &mut plain, &mut Vec::new());
         opened.expect("it was sealed");
-        theirs.ends_whole()
+        server_channel.is_at_record_end()
     };
-    assert!(ends_whole(&sealed(b"one")));
+    assert!(is_at_record_end(&sealed(b"one")));
     let [two, three] = [sealed(b"two"), sealed(b"three")];
-    let (begun, rest) = three.split_at(4);
-    assert!(!ends_whole(&[&two, begun].concat()));
+    let (record_start, record_end) = three.split_at(4);
+    assert!(!is_at_record_end(&[&two, record_start].concat()));
     assert!(
-        !ends_whole(&rest[..rest.len() - 1]),
+        !is_at_record_end(&record_end[..record_end.len() - 1]),
         "its seal is not whole"
     );
-    assert!(ends_whole(&rest[rest.len() - 1..]));
-    assert!(ends_whole(
+    assert!(is_at_record_end(&record_end[record_end.len() - 1..]));
+    assert!(is_at_record_end(
         &[sealed(b"four"), sealed(&vec![5; 40_000])].concat()
     ));
     assert_eq!(plain.len(), "onetwothreefour".len() + 40_000);
 }
 
 #[test]
-fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
+fn a_certificate_is_trusted_only_through_its_ca() {
     let folder = Folder::new("believed");
     let (identity, its_own) = certificate(&folder, "its-own");
-    let (_, another) = certificate(&folder, "another");
-    shake(&identity, &its_own).expect("its own authority vouches for it");
-    shake(&identity, &Trust::AnyCertificate).expect("anything goes");
-    for trust in [Trust::Public, another] {
-        let message = shake(&identity, &trust)
+    let (_, other_trust) = certificate(&folder, "another");
+    handshake(&identity, &its_own).expect("its own authority vouches for it");
+    handshake(&identity, &Trust::AnyCertificate).expect("anything goes");
+    for trust in [Trust::Public, other_trust] {
+        let message = handshake(&identity, &trust)
             .expect_err("nobody vouches for it")
             .to_string();
         assert!(message.contains("certificate is not trusted"), "{message}");
@@ -111,7 +114,7 @@ fn a_certificate_is_believed_by_its_authority_or_not_at_all() {
 }
 
 #[test]
-fn authorities_that_cannot_be_read_are_named() {
+fn unreadable_ca_files_are_reported_by_path() {
     let folder = Folder::new("named");
     let empty = folder.write("empty.pem", "nothing in here\n");
     for path in [empty, folder.0.join("missing.pem")] {
@@ -123,7 +126,7 @@ fn authorities_that_cannot_be_read_are_named() {
 }
 
 /// A certificate made as `change` wants it, signed by itself; identity of a server and authority.
-fn made(
+fn create_certificate(
     folder: &Folder,
     names: &[&str],
     change: impl FnOnce(&mut rcgen::CertificateParams),
@@ -132,23 +135,23 @@ fn made(
     let mut params = rcgen::CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
     change(&mut params);
     let pair = rcgen::KeyPair::generate().expect("a key");
-    let made = params.self_signed(&pair).expect("a certificate");
-    let certificate = folder.write("made.pem", &made.pem());
+    let certificate = params.self_signed(&pair).expect("a certificate");
+    let certificate = folder.write("made.pem", &certificate.pem());
     let key = folder.write("made.key", &pair.serialize_pem());
     let trust = Trust::CaFile(certificate.clone());
     (ReflectorIdentity::Files { certificate, key }, trust)
 }
 
 #[test]
-fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
+fn each_certificate_error_has_its_own_message_and_remedy() {
     let folder = Folder::new("causes");
     let day = |year| rcgen::date_time_ymd(year, 1, 1);
     let local = ["localhost"];
     let refused = |(identity, trust): (ReflectorIdentity, Trust)| {
-        let refused = shake(&identity, &trust);
+        let refused = handshake(&identity, &trust);
         refused.expect_err("it is not believed").to_string()
     };
-    let message = refused(made(&folder, &local, |params| {
+    let message = refused(create_certificate(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2019), day(2020));
     }));
     assert!(
@@ -156,7 +159,7 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
         "{message}"
     );
     assert!(message.contains("renew it at the server"), "{message}");
-    let message = refused(made(&folder, &local, |params| {
+    let message = refused(create_certificate(&folder, &local, |params| {
         (params.not_before, params.not_after) = (day(2090), day(2099));
     }));
     assert!(
@@ -164,20 +167,24 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
         "{message}"
     );
     assert!(message.contains("clock"), "{message}");
-    let message = refused(made(&folder, &["other.example", "192.0.2.1"], |_| {}));
+    let message = refused(create_certificate(
+        &folder,
+        &["other.example", "192.0.2.1"],
+        |_| {},
+    ));
     assert!(
         message.contains("it is for other.example, 192.0.2.1 and not for localhost"),
         "{message}"
     );
-    let message = refused(made(&folder, &[], |_| {}));
+    let message = refused(create_certificate(&folder, &[], |_| {}));
     assert!(message.contains("subjectAltName"), "{message}");
-    let (identity, _) = made(&folder, &local, |_| {});
+    let (identity, _) = create_certificate(&folder, &local, |_| {});
     let message = refused((identity, Trust::Public));
     assert!(
         message.contains("no authority that is known here issued it"),
         "{message}"
     );
-    let message = refused(made(&folder, &local, |params| {
+    let message = refused(create_certificate(&folder, &local, |params| {
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
     }));
     assert!(message.contains("not meant for servers"), "{message}");
@@ -185,33 +192,33 @@ fn each_cause_of_distrust_has_its_own_sentence_and_remedy() {
 
 /// `openssl req -x509` marks what it makes as an authority.
 #[test]
-fn a_ca_certificate_of_a_server_is_trusted_only_if_given() {
+fn a_ca_certificate_as_server_certificate_is_trusted_only_if_given() {
     let folder = Folder::new("authority");
     let authority = |params: &mut rcgen::CertificateParams| {
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     };
-    let (identity, given) = made(&folder, &["localhost"], authority);
-    shake(&identity, &given).expect("it is given itself");
+    let (identity, given_trust) = create_certificate(&folder, &["localhost"], authority);
+    handshake(&identity, &given_trust).expect("it is given itself");
     let other = Folder::new("other-authority");
-    let (_, another) = made(&other, &["localhost"], authority);
-    let message = shake(&identity, &another)
+    let (_, other_trust) = create_certificate(&other, &["localhost"], authority);
+    let message = handshake(&identity, &other_trust)
         .expect_err("another is given")
         .to_string();
     assert!(
         message.contains("give this very certificate with --ca-file"),
         "{message}"
     );
-    let (identity, given) = made(&folder, &["other.example"], authority);
-    let message = shake(&identity, &given)
+    let (identity, given_trust) = create_certificate(&folder, &["other.example"], authority);
+    let message = handshake(&identity, &given_trust)
         .expect_err("its name is checked")
         .to_string();
     assert!(message.contains("not for localhost"), "{message}");
-    let (identity, given) = made(&folder, &["localhost"], |params| {
+    let (identity, given_trust) = create_certificate(&folder, &["localhost"], |params| {
         authority(params);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
     });
-    let message = shake(&identity, &given)
+    let message = handshake(&identity, &given_trust)
         .expect_err("its validity is checked")
         .to_string();
     assert!(message.contains("it expired on"), "{message}");
@@ -223,19 +230,23 @@ fn fingerprint(identity: &ReflectorIdentity) -> Fingerprint {
 }
 
 #[test]
-fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_is() {
+fn only_the_pinned_certificate_is_accepted_regardless_of_name_and_validity() {
     let folder = Folder::new("pinned");
-    let (identity, its_own) = made(&folder, &["other.example"], |params| {
+    let (identity, its_own) = create_certificate(&folder, &["other.example"], |params| {
         params.not_before = rcgen::date_time_ymd(2019, 1, 1);
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
     });
-    shake(&identity, &its_own).expect_err("it has expired");
+    handshake(&identity, &its_own).expect_err("it has expired");
     let own_fingerprint = fingerprint(&identity);
-    let another = fingerprint(&certificate(&folder, "another").0);
-    shake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
-    shake(&identity, &Trust::Pinned(vec![another, own_fingerprint])).expect("one of the pinned");
-    for pinned in [vec![], vec![another]] {
-        let refused = shake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
+    let other_fingerprint = fingerprint(&certificate(&folder, "another").0);
+    handshake(&identity, &Trust::Pinned(vec![own_fingerprint])).expect("pinned");
+    handshake(
+        &identity,
+        &Trust::Pinned(vec![other_fingerprint, own_fingerprint]),
+    )
+    .expect("one of the pinned");
+    for pinned in [vec![], vec![other_fingerprint]] {
+        let refused = handshake(&identity, &Trust::Pinned(pinned)).expect_err("not pinned");
         assert!(matches!(refused, ChannelError::Untrusted(_)));
         let text = refused.to_string();
         assert!(
@@ -244,8 +255,9 @@ fn a_pinned_certificate_is_accepted_whatever_its_name_and_validity_and_no_other_
         );
         assert!(!text.contains("--insecure"), "{text}");
     }
-    let refused = shake(&identity, &Trust::Pinned(vec![another])).expect_err("not pinned");
-    let expected = format!("pinned is {another}");
+    let refused =
+        handshake(&identity, &Trust::Pinned(vec![other_fingerprint])).expect_err("not pinned");
+    let expected = format!("pinned is {other_fingerprint}");
     assert!(refused.to_string().contains(&expected), "{refused}");
 }
 
@@ -262,24 +274,26 @@ fn a_server_without_the_key_of_the_pinned_certificate_is_refused() {
     let other = rcgen::KeyPair::generate().expect("a key");
     let other = PrivateKeyDer::try_from(other.serialize_der()).expect("PKCS #8");
     let other = ring::sign::any_supported_type(&other).expect("ring signs with it");
-    let thief = rustls::sign::CertifiedKey::new(chain, other);
+    let wrong_key = rustls::sign::CertifiedKey::new(chain, other);
     for version in [Some(TlsVersion::V12), Some(TlsVersion::V13)] {
-        let theirs = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(versions(version))
-            .expect("versions")
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
-                thief.clone(),
-            )));
+        let server_settings =
+            ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+                .with_protocol_versions(versions(version))
+                .expect("versions")
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::new(rustls::sign::SingleCertAndKey::from(
+                    wrong_key.clone(),
+                )));
         let pinned = Trust::Pinned(vec![fingerprint(&identity)]);
-        let ours = client_config(version, &pinned).expect("a client's settings");
-        let refused = shake_with(&ours, &Arc::new(theirs)).expect_err("its key is another");
+        let client_settings = client_config(version, &pinned).expect("a client's settings");
+        let refused = handshake_with(&client_settings, &Arc::new(server_settings))
+            .expect_err("its key is another");
         assert!(refused.to_string().contains("signature"), "{refused}");
     }
 }
 
 #[test]
-fn a_private_key_that_others_can_read_is_refused() {
+fn a_private_key_readable_by_others_is_refused() {
     let folder = Folder::new("exposed");
     let (identity, _) = certificate(&folder, "exposed");
     let ReflectorIdentity::Files { key, .. } = &identity else {
@@ -295,20 +309,20 @@ fn a_private_key_that_others_can_read_is_refused() {
 }
 
 #[test]
-fn a_version_that_the_server_lacks_is_named_with_its_option() {
+fn an_unsupported_tls_version_is_reported_with_its_option() {
     let identity = ReflectorIdentity::SelfSigned(vec!["localhost".to_owned()]);
-    let ours =
+    let client_settings =
         client_config(Some(TlsVersion::V13), &Trust::AnyCertificate).expect("a client's settings");
-    let theirs = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
-    let theirs = theirs.config;
-    let mut ours = Channel::tls(client(&ours, "localhost").expect("a name"));
-    let mut theirs = Channel::tls(server(&theirs).expect("a server"));
-    let (mut to_them, mut to_us, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-    ours.speak(&mut to_them).expect("a hello");
-    theirs
-        .open(&to_them, &mut plain, &mut to_us)
+    let server_side = server_config(&identity, Some(TlsVersion::V12)).expect("a server's settings");
+    let server_settings = server_side.config;
+    let mut client_channel = Channel::tls(client(&client_settings, "localhost").expect("a name"));
+    let mut server_channel = Channel::tls(server(&server_settings).expect("a server"));
+    let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
+    client_channel.speak(&mut to_server).expect("a hello");
+    server_channel
+        .open(&to_server, &mut plain, &mut to_client)
         .expect_err("no version in common");
-    let result = ours.open(&to_us, &mut plain, &mut Vec::new());
+    let result = client_channel.open(&to_client, &mut plain, &mut Vec::new());
     let message = result.expect_err("an alert").to_string();
     assert!(message.contains("--tls-version"), "{message}");
 }

@@ -30,7 +30,7 @@ pub(super) trait Carrier {
 
     /// Gives all ports back. Returns whether there were any. Their flows send no more; late answers may be
     /// lost.
-    fn let_go(&mut self) -> bool;
+    fn release(&mut self) -> bool;
 
     /// Sends a probe. A probe that the kernel refuses for the moment counts as lost.
     ///
@@ -56,7 +56,7 @@ pub(super) fn files_left() -> usize {
 
 /// The source address that the routes choose.
 pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
-    let socket = UdpSocket::bind((any(destination), 0))?;
+    let socket = UdpSocket::bind((unspecified(destination), 0))?;
     socket.connect(match destination {
         // connect(2) to port 0 is never refused but has no meaning.
         SocketAddr::V4(_) => SocketAddr::new(destination.ip(), 9),
@@ -69,15 +69,15 @@ pub(super) fn own_address(destination: SocketAddr) -> io::Result<IpAddr> {
 }
 
 /// A local address with a port, on the destination's link for link-local addresses.
-pub(super) fn ours(source: IpAddr, port: u16, destination: SocketAddr) -> SockAddr {
-    let mut ours = SocketAddr::new(source, port);
-    if let (SocketAddr::V6(ours), SocketAddr::V6(destination)) = (&mut ours, destination) {
-        ours.set_scope_id(destination.scope_id());
+pub(super) fn local_sock_addr(source: IpAddr, port: u16, destination: SocketAddr) -> SockAddr {
+    let mut address = SocketAddr::new(source, port);
+    if let (SocketAddr::V6(address), SocketAddr::V6(destination)) = (&mut address, destination) {
+        address.set_scope_id(destination.scope_id());
     }
-    SockAddr::from(ours)
+    SockAddr::from(address)
 }
 
-pub(super) const fn any(destination: SocketAddr) -> IpAddr {
+pub(super) const fn unspecified(destination: SocketAddr) -> IpAddr {
     match destination {
         SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
@@ -160,9 +160,9 @@ pub(super) fn note_left(
 ) {
     let at = usize::try_from(stamp.id).unwrap_or(usize::MAX);
     if let Some(probe) = counted.get(at)
-        && let Some(left) = clock.own_instant(stamp.at)
+        && let Some(tx_timestamp) = clock.own_instant(stamp.at)
     {
-        tracer.on_left(*probe, left);
+        tracer.on_tx_timestamp(*probe, tx_timestamp);
     }
 }
 

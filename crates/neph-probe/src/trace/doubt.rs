@@ -22,7 +22,7 @@ impl Tracer {
     /// Asks the silent hops before the end again, one at a time, until an answer makes the end certain.
     /// `None`: nothing is uncertain.
     pub(super) fn ask_in_doubt(&mut self, now: Instant<Local>) -> Option<Turn> {
-        if self.manner.retry != Retry::InDoubt {
+        if self.settings.retry != Retry::InDoubt {
             return None;
         }
         in_doubt(&self.probes, &[])?;
@@ -79,7 +79,7 @@ mod tests {
             flow: 0,
             ttl,
             sent: Instant::from_nanos(0),
-            left: None,
+            tx_timestamp: None,
             answer: (answer != b'.').then_some(Answer {
                 from: IpAddr::from([10, 0, 0, answer]),
                 kind: match answer {

@@ -126,11 +126,11 @@ pub fn trace_flow(
         ..TraceSpec::new(destination, kind, FlowSet::These(vec![source_port]))
     };
     let (site, stop) = (site.cloned(), Stop::new());
-    let ours = stop.clone();
+    let thread_stop = stop.clone();
     let work = move || {
         let Traced {
             trace, answered, ..
-        } = trace(&spec, site.as_ref(), &ours)?;
+        } = trace(&spec, site.as_ref(), &thread_stop)?;
         let unasked = || FlowRoute {
             source_port,
             hops: Vec::new(),
@@ -302,9 +302,9 @@ impl<'a> Driver<'a> {
     }
 
     /// Gives back the ports of the flows so far, which are traced. Returns whether there were any.
-    fn let_go(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         self.tracer.retire();
-        self.carrier.let_go()
+        self.carrier.release()
     }
 
     /// As many ports as possible, up to `count`. If not all can be held, those of traced flows are given
@@ -312,7 +312,7 @@ impl<'a> Driver<'a> {
     fn ports(&mut self, count: usize) -> Result<Vec<u16>, ProbeError> {
         let mut room = self.carrier.room();
         if room < count {
-            self.let_go();
+            self.release();
             room = self.carrier.room();
         }
         // If there is no room at all, holding the port reports it.
@@ -333,7 +333,7 @@ impl<'a> Driver<'a> {
                     self.ports.give_back(port);
                     break;
                 }
-                Err(ProbeError::NoFile { .. }) if self.let_go() => self.ports.give_back(port),
+                Err(ProbeError::NoFile { .. }) if self.release() => self.ports.give_back(port),
                 Err(error @ ProbeError::NoFile { .. }) => {
                     self.left_out.push(error);
                     // The next port would fail too, and there are thousands.

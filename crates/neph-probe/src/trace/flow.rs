@@ -38,7 +38,7 @@ pub(crate) struct Probe {
     /// By the program, before the send.
     pub(crate) sent: Instant<Local>,
     /// By the kernel.
-    pub(crate) left: Option<Instant<Local>>,
+    pub(crate) tx_timestamp: Option<Instant<Local>>,
     pub(crate) answer: Option<Answer>,
     /// Its answer is still awaited.
     pub(crate) open: bool,
@@ -69,7 +69,7 @@ impl Spot {
 #[derive(Clone, Debug)]
 pub(crate) struct FlowState {
     pub(crate) port: u16,
-    manner: TraceSettings,
+    settings: TraceSettings,
     /// By distance, from 1.
     pub(crate) spots: Vec<Spot>,
     /// Its probes, in the order of their numbers, which count from 1.
@@ -85,10 +85,10 @@ pub(crate) struct FlowState {
 }
 
 impl FlowState {
-    pub(super) fn new(port: u16, max_hops: u8, manner: TraceSettings) -> Self {
+    pub(super) fn new(port: u16, max_hops: u8, settings: TraceSettings) -> Self {
         Self {
             port,
-            manner,
+            settings,
             spots: vec![Spot::default(); usize::from(max_hops)],
             probes: Vec::new(),
             end: None,
@@ -138,11 +138,11 @@ impl FlowState {
     }
 
     fn notice_loop(&mut self, router: IpAddr) {
-        let met = (1..=self.limit()).filter(|ttl| {
+        let hops_of_router = (1..=self.limit()).filter(|ttl| {
             let address = self.spot(*ttl).and_then(|spot| spot.address);
             address == Some(router)
         });
-        if let Some(third) = met.skip(self.manner.rounds - 1).min()
+        if let Some(third) = hops_of_router.skip(self.settings.rounds - 1).min()
             && self.end.is_none_or(|end| third < end)
         {
             self.end = Some(third);
@@ -159,12 +159,12 @@ impl FlowState {
 
     /// The farthest distance to ask while there is no answer from farther away.
     pub(crate) fn reach(&self) -> u8 {
-        let gap = self.manner.gap;
+        let gap = self.settings.gap;
         self.last_answered().saturating_add(gap).min(self.limit())
     }
 
     /// Whether too many hops are silent between the last answer and `next`.
     pub(crate) fn gave_up(&self, next: u8) -> bool {
-        self.end.is_none() && next > self.last_answered().saturating_add(self.manner.gap)
+        self.end.is_none() && next > self.last_answered().saturating_add(self.settings.gap)
     }
 }

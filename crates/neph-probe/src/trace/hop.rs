@@ -28,7 +28,7 @@ pub(super) struct HopState {
     /// Current time between two probes.
     interval: Span,
     /// By the settings.
-    least: Span,
+    min_interval: Span,
     answers: u32,
     silences: u32,
     /// A flow that had got an answer here got none later: answers are limited.
@@ -38,12 +38,12 @@ pub(super) struct HopState {
 }
 
 impl HopState {
-    pub(super) fn new(least: Span, now: Instant<Local>) -> Self {
+    pub(super) fn new(min_interval: Span, now: Instant<Local>) -> Self {
         Self {
             waiting: VecDeque::new(),
             ready: now,
-            interval: least,
-            least,
+            interval: min_interval,
+            min_interval,
             answers: 0,
             silences: 0,
             limited: false,
@@ -60,7 +60,7 @@ impl HopState {
     pub(super) fn answered(&mut self) {
         self.answers += 1;
         let shorter = Span::from_nanos(self.interval.nanos() - self.interval.nanos() / 32);
-        self.interval = shorter.max(self.least);
+        self.interval = shorter.max(self.min_interval);
     }
 
     /// Records a timeout; the flow had this many answers here before. If any flow got answers, it may be a
@@ -70,9 +70,9 @@ impl HopState {
         let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= patience);
         self.limited |= answers > 0;
         let slowest = if self.limited {
-            MAX_PROBE_INTERVAL.max(self.least)
+            MAX_PROBE_INTERVAL.max(self.min_interval)
         } else {
-            self.least.times(DOUBT)
+            self.min_interval.times(DOUBT)
         };
         if self.answers > 0 && is_repeat && self.interval < slowest {
             self.interval = self.interval.times(2).min(slowest);
@@ -85,7 +85,7 @@ impl HopState {
     pub(super) fn allowance(&self, answers: u32, queries: u32) -> u32 {
         match (answers, self.answers) {
             // Where answers are scarce the flows share them.
-            (1.., _) if self.interval >= self.least.times(DOUBT) => 1,
+            (1.., _) if self.interval >= self.min_interval.times(DOUBT) => 1,
             (1.., _) => queries,
             (0, 0) if self.silences >= SILENT => 1,
             (0, 0) => TRIES_UNKNOWN,

@@ -57,7 +57,11 @@ impl Plain {
         let socket = carrier::socket(self.destination, Type::DGRAM, protocol)?;
         icmp_error::enable(socket.as_fd(), carrier::family(self.destination))?;
         stamp::enable(socket.as_fd(), stamp::Carrier::Datagrams)?;
-        socket.bind(&carrier::ours(self.source, port, self.destination))?;
+        socket.bind(&carrier::local_sock_addr(
+            self.source,
+            port,
+            self.destination,
+        ))?;
         let mut peer = self.destination;
         if self.kind == TraceKind::Icmp {
             peer.set_port(0);
@@ -168,7 +172,7 @@ impl Carrier for Plain {
         carrier::files_left()
     }
 
-    fn let_go(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         !std::mem::take(&mut self.flows).is_empty()
     }
 

@@ -280,7 +280,11 @@ impl Carrier for Raw {
             let holder = carrier::socket(self.destination, kind, protocol)?;
             // Another socket reads its packets.
             holder.set_recv_buffer_size(0)?;
-            holder.bind(&carrier::ours(self.source, port, self.destination))?;
+            holder.bind(&carrier::local_sock_addr(
+                self.source,
+                port,
+                self.destination,
+            ))?;
             Ok(holder)
         })?;
         self.holders.push(holder);
@@ -294,7 +298,7 @@ impl Carrier for Raw {
         }
     }
 
-    fn let_go(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         self.holders.drain(..).count() > 0
     }
 

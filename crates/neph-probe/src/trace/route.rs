@@ -20,7 +20,7 @@ impl Tracer {
     pub(crate) fn answered(&self) -> Option<(Instant<Local>, Instant<Local>)> {
         let answered = || self.probes.iter().filter(|probe| probe.answer.is_some());
         let first = answered().map(|probe| probe.sent).min()?;
-        let last = answered().map(|probe| probe.left.unwrap_or(probe.sent));
+        let last = answered().map(|probe| probe.tx_timestamp.unwrap_or(probe.sent));
         Some((first, last.max()?))
     }
 
@@ -141,9 +141,13 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
 /// The address that answered, and the round trip.
 pub(super) fn round_trip(probe: &Probe) -> Option<(IpAddr, Span, ReadBy)> {
     let answer = probe.answer?;
-    let (left, read_by) = match probe.left {
-        Some(left) => (left, answer.read_by),
+    let (tx_timestamp, read_by) = match probe.tx_timestamp {
+        Some(tx_timestamp) => (tx_timestamp, answer.read_by),
         None => (probe.sent, ReadBy::Program),
     };
-    Some((answer.from, (answer.at - left).max(Span::ZERO), read_by))
+    Some((
+        answer.from,
+        (answer.at - tx_timestamp).max(Span::ZERO),
+        read_by,
+    ))
 }

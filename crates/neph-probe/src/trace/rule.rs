@@ -19,25 +19,32 @@ struct Router {
 impl Tracer {
     /// How many flows to add now; 0: there are enough.
     pub(super) fn lacking(&self) -> usize {
-        let had = self.flows.len();
-        let FlowSet::Enough { needed, most, .. } = &self.spec.flows else {
-            return self.spec.first_flows().saturating_sub(had);
+        let known_count = self.flows.len();
+        let FlowSet::Enough {
+            needed, max_flows, ..
+        } = &self.spec.flows
+        else {
+            return self.spec.first_flows().saturating_sub(known_count);
         };
-        if had == 0 {
+        if known_count == 0 {
             return self.spec.first_flows();
         }
-        let room = usize::try_from(*most)
+        let room = usize::try_from(*max_flows)
             .unwrap_or(usize::MAX)
-            .saturating_sub(had);
+            .saturating_sub(known_count);
         // Without room some are still missing: the trace ends and reports that.
-        lacking(&self.flows, needed).min(had).min(room.max(1))
+        lacking(&self.flows, needed)
+            .min(known_count)
+            .min(room.max(1))
     }
 
     /// Whether no more flows are allowed.
     pub(super) fn is_full(&self) -> bool {
-        let had = self.flows.len();
+        let flow_count = self.flows.len();
         match &self.spec.flows {
-            FlowSet::Enough { most, .. } => had >= usize::try_from(*most).unwrap_or(usize::MAX),
+            FlowSet::Enough { max_flows, .. } => {
+                flow_count >= usize::try_from(*max_flows).unwrap_or(usize::MAX)
+            }
             FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::EachProbe => false,
         }
     }

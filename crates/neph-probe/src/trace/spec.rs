@@ -24,7 +24,7 @@ pub enum FlowSet {
         /// larger ones.
         needed: Vec<u32>,
         /// Never more than this.
-        most: u32,
+        max_flows: u32,
         /// Where to look for ports.
         first: u16,
     },
@@ -119,7 +119,7 @@ impl TraceSpec {
     }
 
     /// How its hops are asked.
-    pub(super) const fn manner(&self) -> TraceSettings {
+    pub(super) const fn settings(&self) -> TraceSettings {
         match self.flows {
             FlowSet::EachProbe => TraceSettings::TRACEROUTE,
             FlowSet::These(_) | FlowSet::Count { .. } | FlowSet::Enough { .. } => {
@@ -134,7 +134,9 @@ impl TraceSpec {
             FlowSet::These(ports) => return ports.len(),
             FlowSet::EachProbe => 1,
             FlowSet::Count { flows, .. } => *flows,
-            FlowSet::Enough { needed, most, .. } => needed.first().copied().unwrap_or(1).min(*most),
+            FlowSet::Enough {
+                needed, max_flows, ..
+            } => needed.first().copied().unwrap_or(1).min(*max_flows),
         };
         usize::try_from(count).unwrap_or(usize::MAX)
     }

@@ -37,7 +37,7 @@ impl Spread {
     pub(super) fn open(destination: SocketAddr) -> io::Result<Self> {
         let socket = carrier::socket(destination, Type::DGRAM, Protocol::UDP)?;
         socket.bind(&SockAddr::from(SocketAddr::new(
-            carrier::any(destination),
+            carrier::unspecified(destination),
             0,
         )))?;
         icmp_error::enable(socket.as_fd(), carrier::family(destination))?;
@@ -83,7 +83,7 @@ impl Carrier for Spread {
         usize::MAX
     }
 
-    fn let_go(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         false
     }
 

@@ -15,10 +15,10 @@ use net::{Net, Run, Stage, addr, hash, run, spec};
 /// For 99 %: 8, 15, 21, 28, 36 ... (neph-stats derives them).
 const NEEDED: [u32; 8] = [8, 15, 21, 28, 36, 43, 51, 58];
 
-fn enough(most: u32) -> FlowSet {
+fn enough(max_flows: u32) -> FlowSet {
     FlowSet::Enough {
         needed: NEEDED.to_vec(),
-        most,
+        max_flows,
         first: 1000,
     }
 }
@@ -95,12 +95,12 @@ fn multipath_detection_stops_at_the_theoretical_flow_count() {
     assert_eq!((result.routes.len(), result.enough), (8, Some(true)));
     let mut diamond = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut diamond);
-    let met: BTreeSet<_> = result
+    let routers: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), result.enough), (4, Some(true)));
+    assert_eq!((routers.len(), result.enough), (4, Some(true)));
     // 28 rule out a fifth next hop; behind each of the four, 8 rule out a second one.
     assert!(
         (28..=80).contains(&result.routes.len()),
@@ -115,7 +115,7 @@ fn multipath_detection_stops_at_the_theoretical_flow_count() {
 }
 
 #[test]
-fn a_diamond_within_a_diamond_is_found() {
+fn nested_diamonds_are_found() {
     // Behind router 10 there are three more, behind 11 one.
     let inner = |port: u16| match hash(1, u64::from(port)) % 2 {
         0 => 20 + u8::try_from(hash(2, u64::from(port)) % 3).expect("small"),
@@ -128,12 +128,12 @@ fn a_diamond_within_a_diamond_is_found() {
         hop(30),
     ]);
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
-    let met: BTreeSet<_> = result
+    let routers: BTreeSet<_> = result
         .routes
         .iter()
         .map(|route| route.hops[1].address)
         .collect();
-    assert_eq!((met.len(), result.enough), (4, Some(true)));
+    assert_eq!((routers.len(), result.enough), (4, Some(true)));
     let through = result
         .routes
         .iter()
@@ -144,7 +144,7 @@ fn a_diamond_within_a_diamond_is_found() {
 /// The promise of the rule itself, over a thousand networks: behind one router, another next hop is
 /// missed in at most one case of a hundred.
 #[test]
-fn at_most_one_in_a_hundred_diamonds_is_missed() {
+fn at_most_1_percent_of_diamonds_is_missed() {
     let mut missed = 0;
     for salt in 0..1000 {
         let two = Stage::Flows(Box::new(move |port| {
@@ -154,12 +154,12 @@ fn at_most_one_in_a_hundred_diamonds_is_missed() {
         let mut quick = spec(enough(500));
         quick.queries = 1;
         let result = run(&quick, ProbeMatching::ByNumber, &mut net);
-        let met: BTreeSet<_> = result
+        let routers: BTreeSet<_> = result
             .routes
             .iter()
             .map(|route| route.hops[0].address)
             .collect();
-        missed += usize::from(met.len() < 2);
+        missed += usize::from(routers.len() < 2);
     }
     // The expectation is 1000 / 128 = 7.8; 20 are exceeded in fewer than 1 of 10,000 such tests.
     assert!((1..=20).contains(&missed), "{missed}");
@@ -175,9 +175,9 @@ fn a_trace_with_too_few_flows_reports_that_it_needs_more() {
 #[test]
 fn per_packet_balancing_is_distinguished_from_per_flow() {
     let mut net = Net::new(vec![hop(1), Stage::Packets(vec![10, 11]), hop(30)]);
-    let mut often = spec(these(8));
-    often.queries = 10;
-    let run = run(&often, ProbeMatching::ByNumber, &mut net);
+    let mut repeated_spec = spec(these(8));
+    repeated_spec.queries = 10;
+    let run = run(&repeated_spec, ProbeMatching::ByNumber, &mut net);
     assert!(
         run.routes
             .iter()
@@ -207,7 +207,7 @@ fn balancing_by_destination_is_one_path() {
 }
 
 #[test]
-fn silent_hops_are_holes_and_cost_little() {
+fn silent_hops_are_gaps_and_get_few_probes() {
     for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![hop(1), Stage::Silent, Stage::Silent, hop(4)]);
         let run = run(&spec(these(32)), apart, &mut net);
@@ -235,7 +235,7 @@ fn a_destination_that_is_silent_ends_after_a_few_hops() {
     assert!(run.routes.iter().all(|route| route.end == TraceEnd::Silent));
     assert!(run.routes.iter().all(|route| route.hops.len() == 2));
     assert!(net.farthest <= 8, "asked up to {}", net.farthest);
-    assert!(run.took <= Span::from_secs(8), "{}", run.took);
+    assert!(run.duration <= Span::from_secs(8), "{}", run.duration);
 }
 
 #[test]
@@ -252,11 +252,11 @@ fn a_rate_limited_router_is_probed_slowly_until_it_answers_every_flow() {
         .iter()
         .filter(|route| route.hops[1].address.is_none());
     assert_eq!(holes.count(), 0);
-    assert!(run.took < Span::from_secs(60), "{}", run.took);
+    assert!(run.duration < Span::from_secs(60), "{}", run.duration);
 }
 
 #[test]
-fn lost_probes_are_sent_again() {
+fn lost_probes_are_retried() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
     net.loss_percent = 10;
     let run = run(&spec(these(32)), ProbeMatching::ByNumber, &mut net);
@@ -314,7 +314,7 @@ fn a_trace_probes_no_hop_beyond_its_maximum() {
 }
 
 #[test]
-fn neither_rate_is_exceeded() {
+fn neither_the_total_nor_the_per_hop_rate_is_exceeded() {
     let mut net = Net::new(vec![hop(1), hop(2), hop(3), hop(4), hop(5), hop(6)]);
     let mut spec = spec(these(40));
     (spec.hop_rate, spec.rate) = (40, 100);
@@ -345,7 +345,7 @@ fn a_trace_stopped_early_reports_its_known_hops() {
 }
 
 #[test]
-fn a_destination_that_answers_seldom_is_at_one_distance() {
+fn a_destination_that_rarely_answers_has_one_hop_distance() {
     let mut net = Net::new(vec![hop(1), balanced(3, &[10, 11, 12, 13]), hop(30)]);
     net.reluctant = Some(Span::from_secs(1));
     let result = run(&spec(these(16)), ProbeMatching::ByNumber, &mut net);
@@ -353,13 +353,13 @@ fn a_destination_that_answers_seldom_is_at_one_distance() {
         assert!(route.reached(), "{route:?}");
         assert_eq!(route.hops.len(), 4, "{route:?}");
     }
-    assert!(result.took < Span::from_secs(90), "{}", result.took);
+    assert!(result.duration < Span::from_secs(90), "{}", result.duration);
 }
 
 #[test]
-fn linux_routers_are_traced_in_their_own_time() {
-    let seldom = |last| Stage::Limited(last, Span::from_secs(1));
-    let mut net = Net::new(vec![seldom(1), seldom(2), seldom(3)]);
+fn linux_routers_are_traced_despite_their_icmp_rate_limit() {
+    let limited = |last| Stage::Limited(last, Span::from_secs(1));
+    let mut net = Net::new(vec![limited(1), limited(2), limited(3)]);
     net.reluctant = Some(Span::from_secs(1));
     let result = run(&spec(enough(500)), ProbeMatching::ByNumber, &mut net);
     assert_eq!((result.routes.len(), result.enough), (8, Some(true)));
@@ -370,5 +370,5 @@ fn linux_routers_are_traced_in_their_own_time() {
             "{route:?}"
         );
     }
-    assert!(result.took < Span::from_secs(90), "{}", result.took);
+    assert!(result.duration < Span::from_secs(90), "{}", result.duration);
 }

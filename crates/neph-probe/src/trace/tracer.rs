@@ -60,7 +60,7 @@ pub(crate) struct ReceivedAnswer {
 #[derive(Debug)]
 pub(crate) struct Tracer {
     pub(super) spec: TraceSpec,
-    pub(super) manner: TraceSettings,
+    pub(super) settings: TraceSettings,
     at_once: u8,
     pub(super) flows: Vec<FlowState>,
     by_port: BTreeMap<u16, usize>,
@@ -90,11 +90,11 @@ impl Tracer {
     pub(crate) fn new(spec: &TraceSpec, apart: ProbeMatching, now: Instant<Local>) -> Self {
         let min = interval(spec.hop_rate);
         let hops = (0..spec.max_hops).map(|_| HopState::new(min, now));
-        let manner = spec.manner();
+        let settings = spec.settings();
         Self {
-            manner,
+            settings,
             at_once: match apart {
-                ProbeMatching::ByNumber => manner.at_once,
+                ProbeMatching::ByNumber => settings.at_once,
                 ProbeMatching::OneAtATime => 1,
             },
             flows: Vec::new(),
@@ -118,7 +118,7 @@ impl Tracer {
         self.exhausted |= ports.is_empty();
         for port in ports {
             let flow = self.flows.len();
-            let state = FlowState::new(*port, self.spec.max_hops, self.manner);
+            let state = FlowState::new(*port, self.spec.max_hops, self.settings);
             self.flows.push(state);
             self.by_port.insert(*port, flow);
             self.advance(flow);
@@ -171,9 +171,9 @@ impl Tracer {
     }
 
     /// The kernel reports when a probe left.
-    pub(crate) fn on_left(&mut self, probe: ProbeId, at: Instant<Local>) {
+    pub(crate) fn on_tx_timestamp(&mut self, probe: ProbeId, at: Instant<Local>) {
         if let Some(probe) = self.probes.get_mut(probe.0) {
-            probe.left = Some(at);
+            probe.tx_timestamp = Some(at);
         }
     }
 
@@ -205,7 +205,7 @@ impl Tracer {
             self.distance = Some(self.distance.map_or(ttl, |known| known.min(ttl)));
         }
         self.advance(flow);
-        self.met(ttl);
+        self.record_answer_at(ttl);
     }
 
     fn probe_of(&self, received: &ReceivedAnswer) -> Option<(ProbeId, usize, u8)> {
@@ -257,7 +257,7 @@ impl Tracer {
                 }
                 if let Some(ask) = self.ask(flow, ttl, now) {
                     // Probes that go together are not interrupted by other distances.
-                    self.turn = at + usize::from(self.manner.together == 1);
+                    self.turn = at + usize::from(self.settings.together == 1);
                     return Some(ask);
                 }
             }
@@ -283,7 +283,7 @@ impl Tracer {
             flow,
             ttl,
             sent: now,
-            left: None,
+            tx_timestamp: None,
             answer: None,
             open: true,
         });
@@ -333,7 +333,7 @@ impl Tracer {
         if flow > 0 && self.flows.first().is_some_and(|first| !first.finished) {
             horizon = horizon.min(self.farthest + 1);
         }
-        let farthest = match self.manner.window {
+        let farthest = match self.settings.window {
             Window::Sliding => next.saturating_add(self.at_once - 1),
             Window::Batches => next.div_ceil(self.at_once).saturating_mul(self.at_once),
         };
@@ -345,7 +345,7 @@ impl Tracer {
         state.finished = false;
         for (ttl, wanted) in asks {
             if let Some(spot) = state.spot_mut(ttl) {
-                spot.queued = wanted.min(self.manner.together);
+                spot.queued = wanted.min(self.settings.together);
                 let queue = &mut self.hops[usize::from(ttl) - 1].waiting;
                 queue.extend((0..spot.queued).map(|_| flow));
             }
@@ -369,7 +369,7 @@ impl Tracer {
             return 0;
         };
         let queries = u32::from(self.spec.queries);
-        let allowed = match self.manner.retry {
+        let allowed = match self.settings.retry {
             Retry::InDoubt => queries,
             Retry::EachHop if spot.answers == 0 && flow.end == Some(ttl + 1) && flow.arrived => hop
                 .allowance(spot.answers, queries)
@@ -380,7 +380,7 @@ impl Tracer {
     }
 
     /// Records an answer at this distance: flows that waited for it may continue.
-    fn met(&mut self, ttl: u8) {
+    fn record_answer_at(&mut self, ttl: u8) {
         if ttl > self.farthest {
             self.farthest = ttl;
             for flow in 1..self.flows.len() {

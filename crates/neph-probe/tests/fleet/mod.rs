@@ -45,7 +45,7 @@ pub(crate) fn fleet(address: SocketAddr, slots: u32, count: u64) -> FleetSpec {
 #[derive(Debug)]
 pub(crate) struct Reported {
     pub(crate) sources: Vec<u16>,
-    pub(crate) how: Option<Sharing>,
+    pub(crate) sharing: Option<Sharing>,
     pub(crate) messages: Vec<FleetMessage>,
     pub(crate) tally: FleetTally,
     /// Why the first message that was not sent was not.
@@ -56,16 +56,16 @@ pub(crate) fn measure(spec: FleetSpec) -> Reported {
     let run = FleetRun::start(spec, Stop::new()).expect("a fleet that can be");
     let mut result = Reported {
         sources: Vec::new(),
-        how: None,
+        sharing: None,
         messages: Vec::new(),
         tally: FleetTally::default(),
         not_sent: None,
     };
     for report in run.reports() {
         match report {
-            FleetReport::Opened { sources, how } => {
+            FleetReport::Opened { sources, sharing } => {
                 result.sources = sources;
-                result.how = Some(how);
+                result.sharing = Some(sharing);
             }
             FleetReport::Messages(messages) => result.messages.extend(messages),
             FleetReport::Ended(tally) => result.tally = tally,
@@ -91,7 +91,7 @@ fn numbers(result: &Reported) -> BTreeMap<(Slot, u16), Vec<u32>> {
 fn each_flow_of_a_fleet_reports_its_messages_once_and_in_order() {
     let reflector = reflector(Span::ZERO);
     let result = measure(fleet(reflector.address(), 64, 10));
-    assert_eq!(result.how, Some(Sharing::SocketPerFlow));
+    assert_eq!(result.sharing, Some(Sharing::SocketPerFlow));
     let ports: BTreeSet<u16> = result.sources.iter().copied().collect();
     assert_eq!(ports.len(), 64);
     let numbers = numbers(&result);

@@ -36,7 +36,7 @@ fn a_fleet_of_syns_is_answered_on_every_port_and_leaves_nothing_half_open() {
     for host in ["10.98.0.2", "[fd00:98::2]"] {
         let before = pair.attempts_failed(Side::Theirs);
         let result = measure(syns(&pair, host, (64, 20)));
-        assert_eq!(result.how, Some(Sharing::SharedSockets));
+        assert_eq!(result.sharing, Some(Sharing::SharedSockets));
         assert_eq!(result.tally.replies, 1280, "{host}: {:?}", result.tally);
         assert_eq!((result.tally.copies, result.tally.dropped_here), (0, 0));
         assert!(by_kernel(&result) >= 1270, "{host}: {}", by_kernel(&result));
@@ -124,7 +124,7 @@ fn established_connections_answer_every_message_with_the_reflectors_residence() 
     let mut spec = fleet(reflector.address(), 16, 10);
     spec.fleet.probe = ProbeKind::Tcp;
     let result = measure(spec);
-    assert_eq!(result.how, Some(Sharing::SocketPerFlow));
+    assert_eq!(result.sharing, Some(Sharing::SocketPerFlow));
     assert_eq!(result.tally.replies, 160, "{:?}", result.tally);
     assert!(by_kernel(&result) >= 150, "{}", by_kernel(&result));
     for message in &result.messages {

@@ -27,7 +27,7 @@ fn is_possible(test: &str) -> bool {
 fn enough() -> FlowSet {
     FlowSet::Enough {
         needed: NEEDED.to_vec(),
-        most: 512,
+        max_flows: 512,
         first: 24_000,
     }
 }

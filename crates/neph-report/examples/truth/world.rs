@@ -86,7 +86,7 @@ impl World {
     /// One campaign of this world; the same seed makes the same one.
     pub(crate) fn campaign(&self, seed: u64) -> CampaignData {
         let mut random = Random::new(seed);
-        let campaign = Campaign::begun("truth", Wall::from_unix_nanos(START));
+        let campaign = Campaign::new("truth", Wall::from_unix_nanos(START));
         let scenarios = self.scenarios();
         let mut experiments = Vec::new();
         for block in 0..self.blocks {

@@ -43,7 +43,7 @@ fn add_transfer(data: &mut CampaignData, scenario: &Scenario, block: u32, quanti
         status: ExperimentStatus::Complete,
         ended: Some(Wall::from_unix_nanos(10_000_000_000)),
         quantities: Some(quantities),
-        ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+        ..Experiment::new(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
     };
     let index = data.scenarios.len();
     data.experiments

@@ -42,7 +42,7 @@ fn with_loads() -> CampaignData {
                 block,
                 status: ExperimentStatus::Complete,
                 ended: Some(Wall::from_unix_nanos(10_000_000_000)),
-                ..Experiment::begun(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
+                ..Experiment::new(data.campaign.id, scenario.id, Wall::from_unix_nanos(0))
             };
             let mut experiment_data = ExperimentData::new(experiment, index, &[]);
             for second in 1..=4 {

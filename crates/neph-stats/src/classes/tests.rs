@@ -11,7 +11,7 @@ fn equal(values: &[f64]) -> Vec<Weighted> {
 }
 
 #[test]
-fn gaps_split_and_weights_share() {
+fn gaps_separate_classes_and_weights_give_their_shares() {
     let mut values = equal(&[70.0, 70.3, 70.1, 74.0, 79.2, 79.0]);
     values[3].weight = 5.0;
     let classes = classes(&values, 0.5, 0.0).unwrap();
@@ -22,7 +22,7 @@ fn gaps_split_and_weights_share() {
 }
 
 #[test]
-fn a_few_values_halfway_are_no_bridge() {
+fn a_few_intermediate_values_do_not_merge_classes() {
     let mut values = equal(&[70.0; 50]);
     values.extend(equal(&[71.2; 50]));
     values.extend(equal(&[70.4, 70.8]));
@@ -88,7 +88,7 @@ const CHAINS: [&[f64]; 4] = [
 ];
 
 #[test]
-fn levels_nearer_than_the_gap_do_not_chain() {
+fn levels_closer_than_the_gap_are_not_chained_into_one_class() {
     for (chain, noise) in CHAINS
         .iter()
         .flat_map(|chain| NOISES.map(|noise| (chain, noise)))
@@ -167,13 +167,13 @@ fn paths_are_found_with_their_shares() {
             }
         }
         let classes = classes(&equal(&values), 0.5, 0.01).unwrap();
-        let got: Vec<usize> = classes.iter().map(|c| c.n).collect();
-        assert_eq!(got, counts, "seed {seed}");
+        let class_sizes: Vec<usize> = classes.iter().map(|c| c.n).collect();
+        assert_eq!(class_sizes, counts, "seed {seed}");
     }
 }
 
 #[test]
-fn nothing_has_no_classes_and_nonsense_is_refused() {
+fn no_values_have_no_classes_and_invalid_values_are_refused() {
     assert_eq!(classes(&[], 0.5, 0.0).unwrap(), []);
     assert!(classes(&equal(&[f64::NAN]), 0.5, 0.0).is_err());
     assert!(classes(&equal(&[1.0]), 0.0, 0.0).is_err());

@@ -76,18 +76,18 @@ mod tests {
     use crate::clock::{Lines, PossibleLines};
 
     #[test]
-    fn corners_of_blocks_widen_the_possible_lines_only_slightly() {
+    fn reducing_blocks_to_corners_widens_the_error_bound_only_slightly() {
         let peer = Peer {
             offset: 3 * SECOND,
             rate: 5e-5,
             set: Vec::new(),
         };
-        let made = peer.exchanges(20_000, SECOND / 200, [1_000_000, 2_000_000], 5);
-        let (made_limits, nature) = (made.limits(), ClockNature::default());
+        let simulated = peer.exchanges(20_000, SECOND / 200, [1_000_000, 2_000_000], 5);
+        let (made_limits, nature) = (simulated.limits(), ClockNature::default());
         let corners = Corners::of(made_limits, nature);
         assert!(corners.limits().at_most.len() < 20_000 / 5);
         for at in [0, 33 * SECOND + 77, 100 * SECOND] {
-            let lines = Lines::around(at, &made.at_most[0], nature);
+            let lines = Lines::around(at, &simulated.at_most[0], nature);
             let of = |limits: OffsetLimits<'_>| limits.lines(lines, |_| true).unwrap();
             let (few, all): (PossibleLines, PossibleLines) =
                 (of(corners.limits()), of(made_limits));
@@ -103,8 +103,8 @@ mod tests {
             rate: 0.0,
             set: Vec::new(),
         };
-        let made = peer.exchanges(1_000, SECOND / 10, [1_000_000, 2_000_000], 5);
-        let corners = Corners::of(made.limits(), ClockNature::default());
-        assert_eq!(corners.limits().at_most, made.at_most);
+        let simulated = peer.exchanges(1_000, SECOND / 10, [1_000_000, 2_000_000], 5);
+        let corners = Corners::of(simulated.limits(), ClockNature::default());
+        assert_eq!(corners.limits().at_most, simulated.at_most);
     }
 }

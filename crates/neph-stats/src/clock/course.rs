@@ -301,12 +301,12 @@ fn moments(limits: OffsetLimits<'_>) -> Vec<i64> {
     moments
 }
 
-fn refuse_disorder(what: &'static str, limits: &[OffsetLimit]) -> Result<(), StatsError> {
+fn refuse_disorder(subject: &'static str, limits: &[OffsetLimit]) -> Result<(), StatsError> {
     let falls = limits.windows(2).position(|pair| pair[1].at < pair[0].at);
     match falls {
         None => Ok(()),
         Some(index) => Err(StatsError::NotAscending {
-            what,
+            subject,
             index: index + 1,
         }),
     }

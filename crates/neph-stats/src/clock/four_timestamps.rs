@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_ways_show_the_offset_and_unequal_ones_half_their_difference() {
+    fn symmetric_delays_give_the_offset_and_asymmetric_ones_an_error_of_half_the_difference() {
         let exchange = |forward: i64, reverse: i64| FourTimestamps {
             sent: 1_000,
             arrived: 1_000 + forward + 500,

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tenth_of_a_second_keeps_the_tightest_limit_per_side() {
+    fn each_100_ms_keep_the_tightest_limit_per_direction() {
         let mut retained = RetainedLimits::per_period(FINE_INTERVAL_NS);
         for (at, forward, reverse) in [
             (0, 50, 90),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_a_thousand_a_second_takes_two_limits_for_each_second() {
+    fn a_day_of_1000_exchanges_per_second_retains_two_limits_per_second() {
         let mut limits = RetainedLimits::per_period(FINE_INTERVAL_NS);
         for at in 0..864_000 {
             limits.add(exchange(at * NANOS_PER_SECOND / 10, 50, 50), 0);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_that_took_less_than_no_time_proves_nothing() {
+    fn an_exchange_with_a_negative_rtt_is_ignored() {
         let mut limits = RetainedLimits::per_period(FINE_INTERVAL_NS);
         limits.add(exchange(0, 50, -60), 0);
         assert!(limits.limits().at_most.is_empty());

@@ -6,7 +6,7 @@ use crate::random::Random;
 /// Ten groups of 100 that differ as chance has it: as many independent messages as there are, less
 /// what ten groups leave uncertain.
 #[test]
-fn messages_that_are_independent_count_almost_all() {
+fn independent_messages_have_almost_the_full_effective_sample_size() {
     let mut random = Random::new(3);
     let hits = |random: &mut Random| (0..100).filter(|_| random.unit() < 0.3).count();
     let groups: Vec<(usize, usize)> = (0..10).map(|_| (hits(&mut random), 100)).collect();
@@ -111,7 +111,7 @@ fn losses_in_few_groups_leave_high_quantiles_without_upper_end() {
 }
 
 #[test]
-fn messages_without_a_value_are_above_all() {
+fn messages_without_a_value_rank_above_all_others() {
     let groups = vec![(0..100).map(f64::from).collect::<Vec<_>>(); 8];
     let quantile = quantile_of(&groups, 150, 0.5).unwrap();
     let high = quantile.interval.high;
@@ -124,7 +124,7 @@ fn messages_without_a_value_are_above_all() {
 
 proptest! {
     #[test]
-    fn an_interval_holds_its_estimate(seed in 0..1000_u64, groups in 6..20_usize, p in 0.5..0.8_f64) {
+    fn an_interval_contains_its_estimate(seed in 0..1000_u64, groups in 6..20_usize, p in 0.5..0.8_f64) {
         let mut random = Random::new(seed);
         let mut group = || {
             let mut values: Vec<f64> = (0..40).map(|_| random.unit()).collect();

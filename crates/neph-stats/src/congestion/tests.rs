@@ -24,7 +24,7 @@ fn nowhere(_: i64) -> Option<i64> {
 }
 
 #[test]
-fn a_queue_in_front_of_all_is_common() {
+fn a_queue_of_all_flows_is_common_congestion() {
     let mut congestion = congestion();
     let (low, raised) = (at_base(|_| 0), at_base(|i| 20 * MS + i * 1000));
     assert_eq!(congestion.observe(0, &low, nowhere), CommonShift::Calm);
@@ -42,7 +42,7 @@ fn a_queue_in_front_of_all_is_common() {
 
 /// Three quarters move, to twelve differences of four paths: those who stay decide.
 #[test]
-fn a_reshuffle_is_not_common() {
+fn simultaneous_path_changes_are_no_common_congestion() {
     let mut congestion = congestion();
     congestion.observe(0, &at_base(|_| 0), nowhere);
     let paths = [70, 75, 80, 85];
@@ -57,7 +57,7 @@ fn a_reshuffle_is_not_common() {
 
 /// Nobody stays: the paths that are known decide, also while a queue stands.
 #[test]
-fn a_reshuffle_of_all_flows_is_detected_by_known_paths() {
+fn path_changes_of_all_flows_are_detected_by_known_paths() {
     let paths = [70, 74, 80, 87];
     let near = |level: i64, path: i64| (level - path).abs() <= MS / 2;
     let known = |level: i64| paths.map(|p| p * MS).into_iter().find(|&p| near(level, p));
@@ -81,7 +81,7 @@ fn a_reshuffle_of_all_flows_is_detected_by_known_paths() {
 /// Jitter is as wide as half the difference of two paths, and most flows go from one to the
 /// other: nearly all move together, as in a queue of 1 ms.
 #[test]
-fn a_reshuffle_to_the_next_path_is_not_common_under_jitter() {
+fn path_changes_under_jitter_are_no_common_congestion() {
     let paths = [80 * MS, 81 * MS, 87 * MS];
     let known = |level: i64| paths.into_iter().find(|&p| (level - p).abs() <= MS / 2);
     let mut random = Random::new(11);

@@ -42,7 +42,7 @@ fn a_single_quiet_flow_reports_its_changes_after_few_samples() {
 
 /// 20 ms more within 4 s, for 20 s.
 #[test]
-fn a_queue_of_one_flow_that_grows_is_no_change() {
+fn a_growing_queue_of_one_flow_is_no_change() {
     let steps = |from: i64, step: i64| (1..20).map(move |i| (from + step * i, 1));
     let mut levels = vec![(80, 60)];
     levels.extend(steps(80, 5).take(4));
@@ -53,7 +53,7 @@ fn a_queue_of_one_flow_that_grows_is_no_change() {
 }
 
 #[test]
-fn another_flow_in_the_same_place_is_not_the_same() {
+fn a_replaced_flow_in_a_slot_is_a_new_flow() {
     let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..50 {
         fleet.push(0, i * S / 5, 80 * MS);
@@ -97,7 +97,7 @@ fn a_queue_shared_by_all_flows_is_reported_with_its_time() {
 
 /// All flows of a pair with one path move to another: no queue stands for half a minute.
 #[test]
-fn a_lasting_move_of_all_flows_is_reported_as_changes() {
+fn a_permanent_shift_of_all_flows_is_reported_as_changes() {
     let mut fleet = FleetBase::new(FleetDetectionSettings::default());
     for i in 0..600_i64 {
         for flow in 0..64_u32 {

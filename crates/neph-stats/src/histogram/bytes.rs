@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_the_same_histogram(
+        fn a_histogram_roundtrips_through_bytes(
             numbers in prop::collection::vec(prop_oneof![0_u64..2_000, any::<u64>()], 0..200),
             parts in 2_u32..13,
         ) {
@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_bytes_are_read_make_a_histogram_of_their_numbers_or_none(
+        fn arbitrary_bytes_decode_to_a_consistent_histogram_or_none(
             bytes in prop::collection::vec(any::<u8>(), 0..40)
         ) {
             if let Some(histogram) = Histogram::from_bytes(&bytes) {

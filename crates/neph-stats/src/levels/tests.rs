@@ -38,7 +38,7 @@ fn with_many_flows_a_level_needs_two_flows_to_be_known() {
 }
 
 #[test]
-fn two_paths_hardly_further_apart_than_the_tolerance_are_two() {
+fn two_paths_slightly_further_apart_than_the_tolerance_are_separate() {
     let mut levels = Levels::new(MS / 2);
     for flow in 0..120 {
         let path = if flow % 4 == 0 { 80_600 } else { 80_000 };
@@ -72,7 +72,7 @@ fn a_level_without_flows_is_forgotten() {
 }
 
 #[test]
-fn all_levels_shift_together() {
+fn all_levels_follow_a_common_drift() {
     let mut levels = Levels::new(MS / 2);
     let bucket_keys = [levels.add_flow(80 * MS, 0), levels.add_flow(80 * MS, 0)];
     let moved = levels.shift(8 * MS);

@@ -18,7 +18,7 @@ fn each_quantile_needs_its_minimum_number_of_samples() {
     assert_eq!(
         quantile(Sorted::check(&few).unwrap(), 0, 0.99),
         Err(StatsError::TooFew {
-            what: "quantile",
+            subject: "quantile",
             need: 299,
             have: 298
         })
@@ -32,7 +32,7 @@ fn each_quantile_needs_its_minimum_number_of_samples() {
 }
 
 #[test]
-fn the_median_of_an_experiment_counts_its_loss() {
+fn the_median_of_an_experiment_includes_lost_messages() {
     let replies = one_to(3);
     let of = |lost| median(Sorted::check(&replies).unwrap(), lost);
     assert_eq!(of(0), Ok(Level::At(2.0)));
@@ -43,7 +43,7 @@ fn the_median_of_an_experiment_counts_its_loss() {
 }
 
 #[test]
-fn a_rough_quantile_that_falls_on_a_lost_message_has_no_number() {
+fn an_approximate_quantile_at_a_lost_message_has_no_value() {
     let replies = one_to(9);
     let of = |lost, p| rough_level(Sorted::check(&replies).unwrap(), lost, p);
     assert_eq!(of(0, 0.5), Ok(Level::At(5.0)));
@@ -52,7 +52,7 @@ fn a_rough_quantile_that_falls_on_a_lost_message_has_no_number() {
 }
 
 #[test]
-fn lost_messages_lie_above_every_reply() {
+fn lost_messages_rank_above_every_reply() {
     let replies = one_to(90);
     let sample = Sorted::check(&replies).unwrap();
     let median = quantile(sample, 10, 0.5).unwrap();
@@ -71,13 +71,13 @@ fn lost_messages_lie_above_every_reply() {
 }
 
 #[test]
-fn all_lost_is_censored_not_a_panic() {
+fn a_sample_with_only_losses_is_censored() {
     let p50 = quantile(Sorted::check(&[]).unwrap(), 40, 0.5).unwrap();
     assert_eq!((p50.low(), p50.value()), (Level::Censored, Level::Censored));
 }
 
 #[test]
-fn ranks_hold_their_promise_for_every_small_n() {
+fn interval_ranks_have_their_coverage_for_every_small_n() {
     for p in [0.05, 0.25, 0.5, 0.9, 0.99] {
         for n in quantile_needs(p).unwrap()..400 {
             let (l, u) = interval_ranks(n, p);
@@ -130,7 +130,7 @@ fn the_quantile_interval_has_its_nominal_coverage() {
 
 proptest! {
     #[test]
-    fn the_estimate_lies_in_its_interval(
+    fn the_estimate_lies_within_its_interval(
         mut values in prop::collection::vec(-1e9..1e9_f64, 30..200), p in 0.1..0.9_f64,
     ) {
         let q = quantile(Sorted::sort(&mut values).unwrap(), 0, p).unwrap();
@@ -144,7 +144,7 @@ proptest! {
     ) {
         let sample = Sorted::sort(&mut values).unwrap();
         let without = quantile(sample, 0, 0.5).unwrap().value().number().unwrap();
-        let with = quantile(sample, lost, 0.5).unwrap().value().number();
-        prop_assert!(with.unwrap_or(f64::INFINITY) >= without);
+        let with_loss = quantile(sample, lost, 0.5).unwrap().value().number();
+        prop_assert!(with_loss.unwrap_or(f64::INFINITY) >= without);
     }
 }

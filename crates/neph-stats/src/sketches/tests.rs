@@ -26,7 +26,7 @@ fn numbers(max: usize) -> impl Strategy<Value = Vec<(u8, u64)>> {
 }
 
 #[test]
-fn nothing_has_no_quantile_and_few_numbers_are_exact() {
+fn an_empty_sketch_has_no_quantile_and_few_values_are_exact() {
     assert_eq!(Sketches::default().of([0]), None);
     let small = of((1..=30).map(|n| (3, n * 1_000_003)));
     assert_eq!(small.of([2]), None);
@@ -37,7 +37,7 @@ fn nothing_has_no_quantile_and_few_numbers_are_exact() {
 }
 
 #[test]
-fn nearby_numbers_have_a_precision_of_one_part_in_1024() {
+fn nearby_values_have_a_precision_of_1_in_1024() {
     let numbers: Vec<(u8, u64)> = (0..10_000)
         .map(|n| (0, 30_000_000 + n * 5_033 % 3_000_000))
         .collect();
@@ -53,14 +53,14 @@ fn nearby_numbers_have_a_precision_of_one_part_in_1024() {
 }
 
 #[test]
-fn numbers_within_a_factor_of_four_have_one_part_in_256() {
+fn values_within_a_factor_of_four_have_a_precision_of_1_in_256() {
     let near = of((0..10_000).map(|n| (0, 1 << 24 | (n * 5_033 % (3 << 24)))));
     assert_eq!(near.one_part_in(), 256);
     assert!(near.heap() < 2_000, "{}", near.heap());
 }
 
 #[test]
-fn counts_beyond_a_word_are_carried() {
+fn counts_beyond_one_word_are_carried_over() {
     let large = of((0..200_000).map(|n| (1, 7 + n % 2)));
     let selection = large.of([1]).expect("many");
     assert_eq!(
@@ -71,13 +71,13 @@ fn counts_beyond_a_word_are_carried() {
         ),
         (200_000, 7, 8)
     );
-    let mut twice = large.clone();
-    twice.merge(&large);
-    assert_eq!(twice.of([1]).expect("more").n(), 400_000);
+    let mut merged = large.clone();
+    merged.merge(&large);
+    assert_eq!(merged.of([1]).expect("more").n(), 400_000);
 }
 
 #[test]
-fn a_number_that_stands_for_several_counts_as_often_as_these() {
+fn a_weighted_value_counts_with_its_weight() {
     let (mut once, mut each) = (Sketches::default(), Sketches::default());
     for n in 0..200 {
         once.add_times(2, 1_000 + n, 1 + n % 7);
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn two_merged_are_one_of_all(a in numbers(300), b in numbers(300)) {
+    fn two_merged_sketches_equal_the_sketch_of_all_values(a in numbers(300), b in numbers(300)) {
         let mut merged = of(a.iter().copied());
         merged.merge(&of(b.iter().copied()));
         merged.settle();

@@ -20,12 +20,12 @@ impl Noise {
 
 /// A running campaign.
 pub(crate) fn campaign() -> Campaign {
-    Campaign::begun("bench", Wall::from_unix_nanos(1))
+    Campaign::new("bench", Wall::from_unix_nanos(1))
 }
 
 /// Its only experiment, without measurements.
 pub(crate) fn experiment(campaign: CampaignId) -> Experiment {
-    Experiment::begun(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
+    Experiment::new(campaign, ScenarioId(1), Wall::from_unix_nanos(1))
 }
 
 /// An empty provenance.

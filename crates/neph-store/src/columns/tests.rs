@@ -34,7 +34,7 @@ proptest! {
 }
 
 #[test]
-fn more_than_one_row_group_reads_back() {
+fn several_row_groups_are_read_back() {
     let count = u64::try_from(ROW_GROUP_ROWS).expect("small") + 10;
     let messages: Vec<_> = (0..count).map(|seq| message(0, seq)).collect();
     assert!(round_trip(&messages) == messages);

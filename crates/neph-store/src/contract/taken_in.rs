@@ -132,9 +132,9 @@ pub(super) fn a_finished_journal_is_taken_in_once(location: &StoreLocation) {
     let folder = Folder::new();
     let (mut store, experiment) = prepared(location);
     let ended = write_journals(folder.path(), &experiment);
-    let already_stored = IntakeResult::Before(ExperimentStatus::Complete);
+    let already_stored = IntakeResult::Existing(ExperimentStatus::Complete);
     let result = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(result.expect("taken in"), IntakeResult::Now);
+    assert_eq!(result.expect("taken in"), IntakeResult::Stored);
     assert_stored_completely(store.as_ref(), &ended);
     let mut changed = ended.clone();
     changed.tally.replies += 1;
@@ -173,7 +173,7 @@ pub(super) fn one_of_four_writers_takes_a_journal_in(location: &StoreLocation) {
         outcomes.map(|result| result.expect("no panic")).collect()
     });
     let is_taken_in =
-        |result: &&Result<IntakeResult, StoreError>| matches!(result, Ok(IntakeResult::Now));
+        |result: &&Result<IntakeResult, StoreError>| matches!(result, Ok(IntakeResult::Stored));
     assert_eq!(results.iter().filter(is_taken_in).count(), 1, "{results:?}");
     assert_stored_completely(store.as_ref(), &ended);
 }
@@ -202,7 +202,7 @@ pub(super) fn a_truncated_journal_is_taken_in_once_it_is_complete(location: &Sto
     assert_nothing_stored(store.as_ref());
     fs::write(&journal, &journal_bytes).expect("writable");
     let result = take_in(store.as_mut(), folder.path(), &ended);
-    assert_eq!(result.expect("whole now"), IntakeResult::Now);
+    assert_eq!(result.expect("whole now"), IntakeResult::Stored);
     assert_stored_completely(store.as_ref(), &ended);
 }
 
@@ -223,7 +223,7 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
         events: &[],
         flow_trace: None,
     });
-    assert_eq!(result.expect("taken in"), IntakeResult::Now);
+    assert_eq!(result.expect("taken in"), IntakeResult::Stored);
     let experiments = store.experiments(running.campaign).expect("readable");
     let [interrupted] = &experiments[..] else {
         panic!("{experiments:?}")
@@ -246,7 +246,7 @@ pub(super) fn a_journal_without_its_writer_becomes_an_interrupted_experiment(
     let repeated_result = take_in(store.as_mut(), folder.path(), &running).expect("it is there");
     assert_eq!(
         repeated_result,
-        IntakeResult::Before(ExperimentStatus::Interrupted)
+        IntakeResult::Existing(ExperimentStatus::Interrupted)
     );
 }
 
@@ -296,7 +296,7 @@ pub(super) fn take_in_until_killed() {
         let experiment_json = serde_json::to_string(&ended).expect("plain data");
         print(&format!("\njournalled {experiment_json}\n"));
         let result = take_in(store.as_mut(), folder.as_ref(), &ended);
-        assert_eq!(result.expect("taken in"), IntakeResult::Now);
+        assert_eq!(result.expect("taken in"), IntakeResult::Stored);
         print(&format!("\ntaken {}\n", ended.id));
     }
 }
@@ -356,7 +356,8 @@ pub(super) fn a_kill_in_the_middle_leaves_all_or_nothing(subject: Subject) {
         assert_eq!(store.recover().expect("nothing runs here"), []);
         for ended in experiments {
             let result = take_in(store.as_mut(), folder.path(), &ended);
-            interrupted_count += usize::from(result.expect("now or before") == IntakeResult::Now);
+            interrupted_count +=
+                usize::from(result.expect("now or before") == IntakeResult::Stored);
             assert_stored_completely(store.as_ref(), &ended);
         }
     }

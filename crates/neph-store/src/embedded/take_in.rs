@@ -38,12 +38,12 @@ impl Embedded {
     ) -> Result<IntakeResult, StoreError> {
         let id = journalled.experiment.id;
         match self.catalog.status_of(id)? {
-            None => self.take_in_new(journalled).map(|()| IntakeResult::Now),
+            None => self.take_in_new(journalled).map(|()| IntakeResult::Stored),
             Some(status @ ExperimentStatus::Running) => Err(StoreError::ExperimentExists {
                 experiment: id,
                 status,
             }),
-            Some(status) => Ok(IntakeResult::Before(status)),
+            Some(status) => Ok(IntakeResult::Existing(status)),
         }
     }
 

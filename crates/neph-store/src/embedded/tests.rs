@@ -20,7 +20,7 @@ fn open(path: &Path) -> Embedded {
 fn campaign() -> (Campaign, Scenario) {
     let campaign = Campaign {
         seed: u64::MAX,
-        ..Campaign::begun("test", Wall::from_unix_nanos(1))
+        ..Campaign::new("test", Wall::from_unix_nanos(1))
     };
     let scenario = Scenario {
         id: samples::experiment().scenario,
@@ -161,7 +161,7 @@ fn assert_acknowledged_stored(store: &Embedded, experiment: &Experiment, is_ackn
 }
 
 #[test]
-fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothing() {
+fn a_kill_at_any_step_or_during_recovery_neither_loses_nor_duplicates_messages() {
     for first_step in Step::ALL {
         for second_step in Step::ALL {
             let folder = tempfile::tempdir().expect("a temporary folder");
@@ -198,7 +198,7 @@ fn a_kill_after_any_step_and_during_any_step_of_recovery_loses_and_invents_nothi
 /// A kill between any two steps leaves messages or minutes; a second attempt or recovery completes
 /// it.
 #[test]
-fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
+fn a_kill_during_reduction_leaves_messages_or_their_minute_summaries() {
     for step in [None, Some(Step::Reduced), Some(Step::MessagesRemoved)] {
         for is_recovered in [false, true] {
             let folder = tempfile::tempdir().expect("a temporary folder");
@@ -247,7 +247,7 @@ fn a_kill_while_messages_are_reduced_leaves_them_or_their_minutes() {
 }
 
 #[test]
-fn recovery_keeps_whole_records_of_torn_files() {
+fn recovery_keeps_complete_records_of_truncated_files() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (campaign, scenario) = campaign();
     let mut experiment = samples::experiment();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn text_has_every_message_its_endpoint_and_its_network_round_trip() {
+    fn the_text_export_has_each_message_with_endpoint_and_network_rtt() {
         let (_folder, store, experiments) = two_fleets(&messages());
         let mut out = Vec::new();
         let rows = export_fleet_csv(store.as_ref(), &experiments, &mut out).expect("written");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn parquet_holds_the_same_messages() {
+    fn the_parquet_export_has_the_same_messages() {
         let (folder, store, experiments) = two_fleets(&messages());
         let path = folder.path().join("x.parquet");
         let out = WholeFile::at(&path, Existing::Keep).expect("a place");

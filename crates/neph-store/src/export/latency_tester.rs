@@ -69,7 +69,7 @@ fn build_row(message: &Message, clock: &WallClock) -> Option<Row> {
         return None;
     }
     let round_trip = message.ledger()?.service_time().nanos();
-    let sent = clock.wall(message.marks.begun()?).unix_nanos();
+    let sent = clock.wall(message.marks.first_action()?).unix_nanos();
     let peer = &message.marks.peer;
     let server_time = peer
         .app_rx

@@ -34,7 +34,7 @@ fn scenario() -> Scenario {
 fn two_experiments() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut store = open(&folder.path().to_string_lossy(), Access::Write).expect("free");
-    let campaign = Campaign::begun("test", Wall::from_unix_nanos(1));
+    let campaign = Campaign::new("test", Wall::from_unix_nanos(1));
     store.add_campaign(&campaign, &[scenario()]).expect("added");
     let mut lost = message(0, 1);
     lost.outcome = neph_model::Outcome::Lost;

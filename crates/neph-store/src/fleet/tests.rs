@@ -181,7 +181,7 @@ fn every_column_has_a_unique_name_that_the_docs_describe() {
 }
 
 #[test]
-fn loss_and_failure_are_words_and_their_reply_is_absent() {
+fn lost_and_failed_messages_have_an_outcome_and_no_reply_columns() {
     let mut lost = fleet_message(3, 4, 5);
     lost.outcome = FleetOutcome::Lost;
     let cells: Vec<String> = <FleetMessage as Row>::COLUMNS

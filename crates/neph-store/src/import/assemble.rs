@@ -197,7 +197,7 @@ fn experiment(
             ..Tally::default()
         },
         anchors: vec![(0, file.started_unix_ns())],
-        ..Experiment::begun(campaign, scenario, started)
+        ..Experiment::new(campaign, scenario, started)
     }
 }
 

@@ -31,7 +31,7 @@ mod tests {
     use super::parse_scaled;
 
     #[test]
-    fn numbers_are_exact() {
+    fn decimals_are_parsed_exactly() {
         assert_eq!(parse_scaled("43.745733", 6), Some(43_745_733));
         assert_eq!(parse_scaled("44.20757", 6), Some(44_207_570));
         assert_eq!(parse_scaled("71.8", 6), Some(71_800_000));

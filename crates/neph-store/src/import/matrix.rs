@@ -31,7 +31,7 @@ pub(super) fn campaign(
         plan_text: text,
         plan_path: path.display().to_string(),
         blocks,
-        ..Campaign::begun(
+        ..Campaign::new(
             &name.to_string_lossy(),
             Wall::from_unix_nanos(started_unix_ns),
         )

@@ -15,7 +15,7 @@ pub struct Problem {
     /// The line, from 1; `None` if the problem concerns the whole file.
     pub line: Option<u64>,
     /// What is wrong, and how the import handled it.
-    pub what: String,
+    pub message: String,
 }
 
 /// A raw-data file that became an experiment.
@@ -74,7 +74,7 @@ impl ImportReport {
             self.problems.push(Problem {
                 path: path.to_owned(),
                 line,
-                what: message.into(),
+                message: message.into(),
             });
         }
     }

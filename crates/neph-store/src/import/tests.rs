@@ -78,7 +78,7 @@ fn flow(imported: &Imported, index: u32) -> Vec<Message> {
 }
 
 #[test]
-fn a_folder_becomes_a_campaign() {
+fn a_folder_is_imported_as_a_campaign() {
     let imported = whole_folder();
     let campaign = &imported.store.campaigns().expect("readable")[0];
     assert_eq!(campaign.status, CampaignStatus::Imported);
@@ -213,7 +213,7 @@ fn retransmissions_are_events_of_the_experiment_they_fall_into() {
 }
 
 #[test]
-fn pings_while_it_ran_are_a_flow_and_a_gap_is_a_loss() {
+fn pings_during_an_experiment_are_a_flow_and_a_gap_is_a_loss() {
     let imported = whole_folder();
     let pings = flow(&imported, 1);
     let outcomes: Vec<_> = pings.iter().map(|ping| ping.outcome).collect();
@@ -305,7 +305,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_content_of_any_file_ends_the_import(
+    fn invalid_file_contents_do_not_abort_the_import(
         lines in prop::collection::vec(any_line(), 0..60),
         name in "[0-9a-z.ix-]{1,20}",
     ) {

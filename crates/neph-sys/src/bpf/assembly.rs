@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instruction_lies_in_memory_as_the_kernel_declares_it() {
+    fn a_bpf_instruction_has_the_kernel_layout() {
         let mut program = Assembly::default();
         let end = program.label();
         program.put(LOAD_WORD, (R1, R6), -12, 0x0102_0304);

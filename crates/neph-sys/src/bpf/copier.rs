@@ -86,7 +86,7 @@ struct Clocks {
 
 /// What a look took.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct CopyProgress {
     /// Packets that were taken.
     pub taken: usize,
     /// Whether there are more that it could have taken.
@@ -144,7 +144,12 @@ impl Copier {
 
     /// Shows packets in the order of their timestamps, at most about so many. The last millisecond's wait
     /// for the next look, unless this is the last.
-    pub fn look(&mut self, max: usize, is_last: bool, mut show: impl FnMut(&Packet<'_>)) -> Look {
+    pub fn look(
+        &mut self,
+        max: usize,
+        is_last: bool,
+        mut show: impl FnMut(&Packet<'_>),
+    ) -> CopyProgress {
         let filled = self.memory.filled();
         let clocks = Clocks::read();
         let until = if is_last {
@@ -183,7 +188,7 @@ impl Copier {
         for (number, part) in (0..).zip(&self.parts) {
             memory.give_back(number, part.at);
         }
-        Look {
+        CopyProgress {
             taken,
             is_more,
             filled,

@@ -25,17 +25,17 @@ fn message(kind: u16, flags: u32) -> Vec<u8> {
 }
 
 #[test]
-fn an_interface_is_up_or_down_or_gone() {
+fn link_messages_report_up_down_and_removal() {
     let datagram = [
         message(NEW, UP | 0x40),
         message(NEW, 0x40),
         message(GONE, UP),
     ]
     .concat();
-    let present = |is_up| Reported::There(7, link_of("eth1", is_up));
+    let present = |is_up| Reported::Present(7, link_of("eth1", is_up));
     assert_eq!(
         links(&datagram),
-        [present(true), present(false), Reported::Gone(7)]
+        [present(true), present(false), Reported::Removed(7)]
     );
 }
 
@@ -43,13 +43,13 @@ fn an_interface_is_up_or_down_or_gone() {
 fn a_bridge_message_about_a_leaving_port_does_not_remove_the_interface() {
     const AF_BRIDGE: u8 = 7;
     let mut left = message(GONE, UP | 0x40);
-    assert_eq!(links(&left), [Reported::Gone(7)], "by itself");
+    assert_eq!(links(&left), [Reported::Removed(7)], "by itself");
     left[HEADER] = AF_BRIDGE;
     assert_eq!(links(&left), []);
 }
 
 #[test]
-fn an_interface_that_has_no_name_is_passed_over() {
+fn an_interface_without_name_is_skipped() {
     let mut nameless = message(NEW, UP);
     let at = nameless.len() - 10;
     nameless[at..at + 2].copy_from_slice(&(NAME + 1).to_ne_bytes());
@@ -57,16 +57,16 @@ fn an_interface_that_has_no_name_is_passed_over() {
 }
 
 #[test]
-fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
+fn a_truncated_netlink_datagram_is_parsed_up_to_its_end() {
     let datagram = [message(NEW, UP), message(GONE, 0)].concat();
     for end in 0..datagram.len() {
         assert!(links(&datagram[..end]).len() <= 1, "{end}");
     }
     // Lengths that lie.
     for length in [0_u32, 3, 17, u32::MAX] {
-        let mut lying = datagram.clone();
-        lying[..4].copy_from_slice(&length.to_ne_bytes());
-        assert!(links(&lying).len() <= 1, "{length}");
+        let mut wrong_length = datagram.clone();
+        wrong_length[..4].copy_from_slice(&length.to_ne_bytes());
+        assert!(links(&wrong_length).len() <= 1, "{length}");
     }
 }
 
@@ -74,7 +74,7 @@ fn a_datagram_that_is_cut_anywhere_is_read_up_to_there() {
 fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(u32::MAX, link_of("away0", true));
-    let away = Change::Fallen("away0".to_owned());
+    let away = Change::Down("away0".to_owned());
     assert!(!links.changes().contains(&away), "nothing says so");
     links.has_missed = true;
     // Others may change their interfaces just then, and all are asked for again.
@@ -84,10 +84,10 @@ fn an_interface_missing_from_a_new_listing_is_reported_as_down() {
 }
 
 #[test]
-fn an_answer_that_may_lack_some_makes_none_fall() {
+fn an_incomplete_listing_reports_no_interface_as_down() {
     let mut links = Links::listen().expect("netlink");
     links.known.insert(u32::MAX, link_of("there0", true));
-    for notice in [Reported::Torn, Reported::All] {
+    for notice in [Reported::Truncated, Reported::EndOfListing] {
         links.incoming.get_or_insert_default();
         assert_eq!(links.see(notice), []);
     }
@@ -130,15 +130,15 @@ fn each_state_change_is_reported_once_and_removal_while_down_is_not() {
     links.known.insert(1 << 30, link_of("down0", false));
     assert_eq!(links.number_of_up("down0"), None);
     let mut see = |notice| links.see(notice);
-    let present = |is_up| Reported::There(u32::MAX, link_of("turn0", is_up));
-    let fallen = || vec![Change::Fallen("turn0".to_owned())];
-    let risen = || vec![Change::Risen("turn0".to_owned())];
+    let present = |is_up| Reported::Present(u32::MAX, link_of("turn0", is_up));
+    let went_down = || vec![Change::Down("turn0".to_owned())];
+    let went_up = || vec![Change::Up("turn0".to_owned())];
     assert_eq!(see(present(false)), []);
-    assert_eq!(see(present(true)), risen());
+    assert_eq!(see(present(true)), went_up());
     assert_eq!(see(present(true)), []);
-    assert_eq!(see(present(false)), fallen());
-    assert_eq!(see(Reported::Gone(u32::MAX)), []);
-    assert_eq!(see(present(true)), risen());
-    assert_eq!(see(Reported::Gone(u32::MAX)), fallen());
+    assert_eq!(see(present(false)), went_down());
+    assert_eq!(see(Reported::Removed(u32::MAX)), []);
+    assert_eq!(see(present(true)), went_up());
+    assert_eq!(see(Reported::Removed(u32::MAX)), went_down());
     assert!(!links.has(u32::MAX));
 }

@@ -86,8 +86,8 @@ fn read() -> Result<HashSet<Capability>, RestrictError> {
     caps::read(None, CapSet::Permitted).map_err(|error| failed("read capabilities", &error))
 }
 
-fn set(which: CapSet, to: &HashSet<Capability>) -> Result<(), RestrictError> {
-    caps::set(None, which, to).map_err(|error| failed("limit capabilities", &error))
+fn set(capability_set: CapSet, to: &HashSet<Capability>) -> Result<(), RestrictError> {
+    caps::set(None, capability_set, to).map_err(|error| failed("limit capabilities", &error))
 }
 
 fn sorted(capabilities: HashSet<Capability>) -> Vec<Capability> {

@@ -60,8 +60,8 @@ impl Files {
 }
 
 /// What is not there needs no capability.
-fn may(path: &Path, how: libc::c_int) -> bool {
-    super::user::may_access(path, how).unwrap_or(true)
+fn may(path: &Path, access_mode: libc::c_int) -> bool {
+    super::user::may_access(path, access_mode).unwrap_or(true)
 }
 
 /// Limits the calling thread, and threads that it starts, to these files.

@@ -212,7 +212,7 @@ fn only_dangerous_calls_fail() {
 }
 
 #[test]
-fn connections_may_be_opened_where_a_command_opens_them() {
+fn only_commands_that_connect_may_open_connections() {
     assert_eq!(tried("connects")["tcp connect"], 0);
 }
 

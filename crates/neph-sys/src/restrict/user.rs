@@ -30,7 +30,7 @@ pub enum UserError {
     },
     /// The database cannot be read.
     #[error("find user '{name}': {source}")]
-    Unread {
+    Unreadable {
         /// What was requested.
         name: String,
         /// Why.
@@ -88,7 +88,7 @@ impl User {
                 }
                 return Err(match outcome {
                     0 | libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => unknown(),
-                    code => UserError::Unread {
+                    code => UserError::Unreadable {
                         name: name.to_owned(),
                         source: io::Error::from_raw_os_error(code),
                     },
@@ -143,7 +143,7 @@ pub fn is_root() -> bool {
 ///
 /// # Errors
 /// The path is not there, or cannot be asked about.
-pub(super) fn may_access(path: &Path, how: libc::c_int) -> io::Result<bool> {
+pub(super) fn may_access(path: &Path, access_mode: libc::c_int) -> io::Result<bool> {
     let text = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the path is a C string that outlives the call. The raw call: musl's wrapper forks.
     let outcome = unsafe {
@@ -151,7 +151,7 @@ pub(super) fn may_access(path: &Path, how: libc::c_int) -> io::Result<bool> {
             libc::SYS_faccessat2,
             libc::AT_FDCWD,
             text.as_ptr(),
-            how,
+            access_mode,
             libc::AT_EACCESS,
         )
     };

@@ -53,7 +53,7 @@ fn frames_arrive_in_order_with_timestamps_and_slots_are_reused() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_named() {
+fn a_missing_interface_is_reported_by_name() {
     let error = PacketRing::open("no-such-if0", 1, RingMode::Tap).expect_err("it does not exist");
     assert!(error.to_string().contains("no-such-if0"), "{error}");
 }

@@ -160,31 +160,31 @@ mod tests {
 
     #[test]
     fn packets_received_in_a_batch_have_the_same_data_as_single_packets() {
-        let theirs = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        let ours = UdpSocket::bind("127.0.0.1:0").expect("a port");
-        enable(theirs.as_fd(), Carrier::Departures).expect("stamps");
-        enable_ttl(theirs.as_fd(), Family::V4).expect("TTL");
-        enable_port(theirs.as_fd(), Family::V4).expect("port");
-        enable(ours.as_fd(), Carrier::Departures).expect("stamps");
-        let to = theirs.local_addr().expect("bound");
+        let sender = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let receiver = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        enable(sender.as_fd(), Carrier::Departures).expect("stamps");
+        enable_ttl(sender.as_fd(), Family::V4).expect("TTL");
+        enable_port(sender.as_fd(), Family::V4).expect("port");
+        enable(receiver.as_fd(), Carrier::Departures).expect("stamps");
+        let to = sender.local_addr().expect("bound");
         for payload in [&b"one"[..], b"second", b"the third is cut off"] {
-            ours.send_to(payload, to).expect("sent");
+            receiver.send_to(payload, to).expect("sent");
         }
         let mut batch = Batch::new(8, 8);
         let count = batch
-            .receive(theirs.as_fd(), Patience::First)
+            .receive(sender.as_fd(), Patience::First)
             .expect("some");
         assert_eq!(count, 3);
         let (bytes, received) = batch.datagram(1);
         assert_eq!(bytes, b"second");
-        assert_eq!(received.from, ours.local_addr().ok());
+        assert_eq!(received.from, receiver.local_addr().ok());
         assert_eq!((received.ttl, received.port), (Some(64), Some(to.port())));
         assert!(!received.truncated && batch.datagram(2).1.truncated);
         let none = batch
-            .receive(theirs.as_fd(), Patience::None)
+            .receive(sender.as_fd(), Patience::None)
             .expect_err("all were taken");
         assert_eq!(none.kind(), io::ErrorKind::WouldBlock);
-        let count = batch.take_notices(ours.as_fd()).expect("departures");
+        let count = batch.take_notices(receiver.as_fd()).expect("departures");
         let ids: Vec<_> = (0..count)
             .filter_map(|at| match batch.notice(at) {
                 Notice::Stamp(stamp) => Some(stamp.id),

@@ -24,12 +24,12 @@ fn stamps(socket: BorrowedFd<'_>, wanted: usize) -> Vec<SendStamp> {
 /// Enables receive timestamps, and waits until they arrive: the kernel enables them with a delay.
 fn stamping() -> KeepAwake {
     let awake = KeepAwake::new().expect("a socket");
-    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
-    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    enable(socket.as_fd(), Carrier::Datagrams).expect("stamps");
     let is_stamping = wait_until(Duration::from_secs(2), || {
-        let own_address = ours.local_addr().expect("bound");
-        ours.send_to(b"hello", own_address).expect("send");
-        let received = receive(ours.as_fd(), &mut [0; 16]).expect("receive");
+        let own_address = socket.local_addr().expect("bound");
+        socket.send_to(b"hello", own_address).expect("send");
+        let received = receive(socket.as_fd(), &mut [0; 16]).expect("receive");
         received.stamp.is_some()
     });
     assert!(is_stamping, "received datagrams are stamped");
@@ -39,23 +39,24 @@ fn stamping() -> KeepAwake {
 #[test]
 fn a_datagram_is_stamped_when_queued_sent_and_received() {
     let _awake = stamping();
-    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
-    let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");
-    ours.connect(theirs.local_addr().expect("bound"))
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    sender
+        .connect(receiver.local_addr().expect("bound"))
         .expect("connect");
-    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
-    enable(theirs.as_fd(), Carrier::Datagrams).expect("stamps");
+    enable(sender.as_fd(), Carrier::Datagrams).expect("stamps");
+    enable(receiver.as_fd(), Carrier::Datagrams).expect("stamps");
     let before = clock::wall();
     for _ in 0..3 {
-        ours.send(b"hello").expect("send");
+        sender.send(b"hello").expect("send");
     }
     let mut buffer = [0; 16];
-    let received = receive(theirs.as_fd(), &mut buffer).expect("receive");
+    let received = receive(receiver.as_fd(), &mut buffer).expect("receive");
     let after = clock::wall();
     let at = received.stamp.expect("received datagrams are stamped");
     assert!(before < at && at < after);
-    assert_eq!(received.from, ours.local_addr().ok());
-    let observed = stamps(ours.as_fd(), 6);
+    assert_eq!(received.from, sender.local_addr().ok());
+    let observed = stamps(sender.as_fd(), 6);
     let sent: Vec<u32> = observed
         .iter()
         .filter(|s| s.point == Point::Sent)
@@ -69,26 +70,27 @@ fn a_datagram_is_stamped_when_queued_sent_and_received() {
 }
 
 #[test]
-fn a_count_that_is_restarted_begins_at_zero() {
+fn restarted_timestamp_ids_begin_at_zero() {
     let _awake = KeepAwake::new().expect("a socket");
-    let ours = UdpSocket::bind("127.0.0.1:0").expect("bind");
-    let theirs = UdpSocket::bind("127.0.0.1:0").expect("bind");
-    ours.connect(theirs.local_addr().expect("bound"))
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("bind");
+    sender
+        .connect(receiver.local_addr().expect("bound"))
         .expect("connect");
-    enable(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+    enable(sender.as_fd(), Carrier::Datagrams).expect("stamps");
     let mut ids = Vec::new();
     for _ in 0..2 {
         for _ in 0..2 {
-            ours.send(b"hello").expect("send");
+            sender.send(b"hello").expect("send");
         }
-        let observed = stamps(ours.as_fd(), 4);
+        let observed = stamps(sender.as_fd(), 4);
         ids.extend(
             observed
                 .iter()
                 .filter(|s| s.point == Point::Sent)
                 .map(|s| s.id),
         );
-        restart_count(ours.as_fd(), Carrier::Datagrams).expect("stamps");
+        restart_count(sender.as_fd(), Carrier::Datagrams).expect("stamps");
     }
     assert_eq!(ids, [0, 1, 0, 1]);
 }
@@ -96,22 +98,22 @@ fn a_count_that_is_restarted_begins_at_zero() {
 #[test]
 fn a_stream_write_is_stamped_at_its_last_byte_with_the_connections_state() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("bind");
-    let mut ours = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
-    let (mut theirs, _) = listener.accept().expect("accept");
-    enable(ours.as_fd(), Carrier::Stream).expect("stamps");
+    let mut client = TcpStream::connect(listener.local_addr().expect("bound")).expect("connect");
+    let (mut server, _) = listener.accept().expect("accept");
+    enable(client.as_fd(), Carrier::Stream).expect("stamps");
     let message = [7; 1000];
     assert_eq!(
-        send(ours.as_fd(), &message, Ending::Message).expect("send"),
+        send(client.as_fd(), &message, Ending::Message).expect("send"),
         1000
     );
     assert_eq!(
-        send(ours.as_fd(), &message[..24], Ending::Message).expect("send"),
+        send(client.as_fd(), &message[..24], Ending::Message).expect("send"),
         24
     );
-    theirs.read_exact(&mut [0; 1024]).expect("read");
-    theirs.write_all(b"x").expect("write");
-    ours.read_exact(&mut [0]).expect("read");
-    let observed = stamps(ours.as_fd(), 6);
+    server.read_exact(&mut [0; 1024]).expect("read");
+    server.write_all(b"x").expect("write");
+    client.read_exact(&mut [0]).expect("read");
+    let observed = stamps(client.as_fd(), 6);
     for point in [Point::Queued, Point::Sent, Point::Acked] {
         let ids: Vec<u32> = observed
             .iter()

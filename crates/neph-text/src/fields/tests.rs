@@ -36,7 +36,7 @@ fn every_mistake_is_reported_with_its_position_and_remedy() {
 }
 
 #[test]
-fn single_values_and_lists_are_the_same_thing() {
+fn a_single_value_is_parsed_like_a_list_of_one() {
     let text = "a = \"25ms\"\nb = [1, 2]\nc = [1, 2, 1]\nd = []\n";
     let problems = problems_of(text, |fields| {
         let a = fields.one_or_list::<Nanos>("a").expect("there");
@@ -82,7 +82,7 @@ fn problems_of_a_hostile_file_are_short_and_harmless() {
 }
 
 #[test]
-fn a_list_beyond_all_reason_is_refused() {
+fn an_excessively_long_list_is_refused() {
     let text = format!("a = [{}]", "1,".repeat(5_000));
     let problems = problems_of(&text, |fields| {
         fields.one_or_list::<u32>("a");

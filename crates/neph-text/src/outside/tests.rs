@@ -14,7 +14,7 @@ fn terminal_control_characters_are_escaped() {
 }
 
 #[test]
-fn a_line_cannot_be_forged_by_a_name() {
+fn a_name_cannot_inject_an_output_line() {
     assert_eq!(
         PrintableText::text("a\nneph: done\r\u{2028}b").as_str(),
         "a\\u000aneph: done\\u000d\\u2028b"
@@ -23,14 +23,14 @@ fn a_line_cannot_be_forged_by_a_name() {
 }
 
 #[test]
-fn colours_stay_and_other_sequences_do_not() {
+fn colour_sequences_are_kept_and_other_escape_sequences_removed() {
     let text = "\x1b[1;31mred\x1b[0m \x1b[2J\x1b]0;t\x07\x1b[";
     let shown = "\x1b[1;31mred\x1b[0m \\u001b[2J\\u001b]0;t\\u0007\\u001b[";
     assert_eq!(coloured(text), shown);
 }
 
 #[test]
-fn every_character_that_the_issue_names_is_hidden() {
+fn all_bidi_and_invisible_characters_are_escaped() {
     let ranges = [
         0..=0x1f,
         0x7f..=0x9f,
@@ -51,13 +51,13 @@ fn every_character_that_the_issue_names_is_hidden() {
 }
 
 #[test]
-fn the_ranges_are_in_order_so_that_the_search_may_stop() {
+fn the_character_ranges_are_sorted() {
     assert!(HIDDEN.iter().all(|(first, last)| first <= last));
     assert!(HIDDEN.windows(2).all(|pair| pair[0].1 < pair[1].0));
 }
 
 #[test]
-fn a_long_value_is_cut_and_shows_that_it_was() {
+fn a_long_value_is_truncated_with_a_mark() {
     let long = "x".repeat(10_000_000);
     let cut = PrintableText::text(&long);
     assert_eq!(cut.as_str().chars().count(), LONGEST_VALUE);
@@ -68,7 +68,7 @@ fn a_long_value_is_cut_and_shows_that_it_was() {
 }
 
 #[test]
-fn json_means_the_same_behind_the_filter() {
+fn filtered_json_has_the_same_content() {
     let value = "a\u{202e}\u{7f}\u{85}\u{e0041}\x1b\n\"\\";
     let json = format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""));
     let json = json.replace('\x1b', "\\u001b").replace('\n', "\\n");
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_is_the_same_however_it_is_cut(bytes in any::<Vec<u8>>(), at in any::<usize>()) {
+    fn a_stream_is_filtered_the_same_however_it_is_split(bytes in any::<Vec<u8>>(), at in any::<usize>()) {
         let written = |parts: &[&[u8]]| {
             let mut out = Vec::new();
             let mut filter = Visible::new(&mut out);

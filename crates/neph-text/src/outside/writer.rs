@@ -11,7 +11,7 @@ use super::{is_hidden, put};
 pub struct Visible<W: Write> {
     inner: W,
     /// The bytes of an incomplete character, or a CR.
-    begun: Vec<u8>,
+    incomplete: Vec<u8>,
 }
 
 impl<W: Write> Visible<W> {
@@ -19,7 +19,7 @@ impl<W: Write> Visible<W> {
     pub const fn new(inner: W) -> Self {
         Self {
             inner,
-            begun: Vec::new(),
+            incomplete: Vec::new(),
         }
     }
 
@@ -31,13 +31,13 @@ impl<W: Write> Visible<W> {
 
 impl<W: Write> Write for Visible<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.begun.is_empty() && is_plain(bytes) {
+        if self.incomplete.is_empty() && is_plain(bytes) {
             return self.inner.write(bytes);
         }
-        let mut joined = std::mem::take(&mut self.begun);
+        let mut joined = std::mem::take(&mut self.incomplete);
         joined.extend_from_slice(bytes);
         let rest_length = unfinished(&joined);
-        self.begun = joined.split_off(joined.len() - rest_length);
+        self.incomplete = joined.split_off(joined.len() - rest_length);
         if is_plain(&joined) {
             self.inner.write_all(&joined)?;
         } else {
@@ -54,10 +54,10 @@ impl<W: Write> Write for Visible<W> {
 
 impl<W: Write> Drop for Visible<W> {
     fn drop(&mut self) {
-        if !self.begun.is_empty() {
+        if !self.incomplete.is_empty() {
             // neph's text never ends within a character. A write error here also occurs in the
             // flush before.
-            let _ = self.inner.write_all(escaped(&self.begun).as_bytes());
+            let _ = self.inner.write_all(escaped(&self.incomplete).as_bytes());
         }
     }
 }

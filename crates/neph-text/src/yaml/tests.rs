@@ -12,7 +12,7 @@ fn read(text: &str) -> (Node, Vec<String>) {
 }
 
 #[test]
-fn lists_of_tables_and_scalars_keep_their_places() {
+fn lists_of_tables_and_scalars_keep_their_positions() {
     let text = "# größe\nruns: 24\nendpoints:\n- name: \"ü\"\n  ip: 1.2.3.4\n- name: b\nok: true\n";
     let source = Source::new("s.yaml", text);
     let problems = Problems::new(&source);
@@ -71,7 +71,7 @@ fn scalars_follow_the_core_schema() {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "[a-c\\[\\]{}:,?|>&*!%@`\"'\\n\\t 0-9_#ü-]{0,80}") {
+    fn arbitrary_text_never_panics(text in "[a-c\\[\\]{}:,?|>&*!%@`\"'\\n\\t 0-9_#ü-]{0,80}") {
         read(&text);
     }
 }

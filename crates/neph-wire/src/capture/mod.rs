@@ -58,10 +58,10 @@ pub enum Step<'a> {
 pub enum CaptureError {
     /// The first bytes of neither format.
     #[error("neither pcap nor pcapng: it begins with {0:#010x}")]
-    Magic(u32),
+    UnknownMagic(u32),
     /// A version that is outdated (since 1998) or not known yet.
     #[error("{format} version {major}.{minor} is not known")]
-    Version {
+    UnsupportedVersion {
         /// Which of the two formats.
         format: &'static str,
         /// The major version.
@@ -71,7 +71,7 @@ pub enum CaptureError {
     },
     /// A length above its limit.
     #[error("a {what} of {length} bytes, where {limit} is the most")]
-    Length {
+    InvalidLength {
         /// The part of the file with this length.
         what: &'static str,
         /// The length in the file.
@@ -81,17 +81,17 @@ pub enum CaptureError {
     },
     /// The two lengths of a block differ, or its parts do not fit into it.
     #[error("a block (type {0:#x}) whose lengths contradict each other")]
-    Block(u32),
+    InvalidBlock(u32),
     /// A timestamp unit (`if_tsresol`) that is too short to be read.
     #[error(
         "an interface whose times are told in {base}^-{power} s (if_tsresol {0:#04x}), which is shorter than any that is \
          read",
         base = if .0 & 0x80 == 0 { 10 } else { 2 }, power = .0 & 0x7f
     )]
-    Resolution(u8),
+    UnsupportedResolution(u8),
     /// A packet of an interface without a description block.
     #[error("a packet of interface {0}, which the file has not described")]
-    Interface(u32),
+    UnknownInterface(u32),
 }
 
 /// Link type and clock of an interface, as far as the file has them.
@@ -139,11 +139,11 @@ impl Ticks {
 
     fn divided(self, ticks: u64) -> Option<i64> {
         let seconds = ticks / self.per_second;
-        let rest = u128::from(ticks % self.per_second) * u128::from(Self::NANOS_IN_SECOND)
+        let remainder = u128::from(ticks % self.per_second) * u128::from(Self::NANOS_IN_SECOND)
             / u128::from(self.per_second);
         let seconds = i64::try_from(seconds).ok()?.checked_add(self.offset)?;
         let nanos = seconds.checked_mul(1_000_000_000)?;
-        nanos.checked_add(i64::try_from(rest).ok()?)
+        nanos.checked_add(i64::try_from(remainder).ok()?)
     }
 }
 
@@ -246,7 +246,7 @@ impl CaptureReader {
         // Before the whole header is needed, so that a short file of another kind gets the right
         // error.
         if !pcap::begins_with(magic) {
-            return Err(CaptureError::Magic(magic));
+            return Err(CaptureError::UnknownMagic(magic));
         }
         let Some(header) = bytes.first_chunk() else {
             return Ok(Step::Need(pcap::HEADER_LEN));

@@ -26,13 +26,13 @@ pub(super) struct Pcap {
 impl Pcap {
     pub(super) fn read(header: &[u8; HEADER_LEN]) -> Result<Self, CaptureError> {
         let magic = [header[0], header[1], header[2], header[3]];
-        let big = u32::from_be_bytes(magic);
-        let (order, per_second) = match (big, u32::from_le_bytes(magic)) {
+        let big_endian = u32::from_be_bytes(magic);
+        let (order, per_second) = match (big_endian, u32::from_le_bytes(magic)) {
             (MICROS, _) => (Order::Big, 1_000_000),
             (NANOS, _) => (Order::Big, 1_000_000_000),
             (_, MICROS) => (Order::Little, 1_000_000),
             (_, NANOS) => (Order::Little, 1_000_000_000),
-            _ => return Err(CaptureError::Magic(big)),
+            _ => return Err(CaptureError::UnknownMagic(big_endian)),
         };
         let field = |at| order.u32(header, at).unwrap_or(0);
         let (major, minor) = (
@@ -41,7 +41,7 @@ impl Pcap {
         );
         if major != 2 {
             let format = "pcap";
-            return Err(CaptureError::Version {
+            return Err(CaptureError::UnsupportedVersion {
                 format,
                 major,
                 minor,
@@ -66,7 +66,7 @@ impl Pcap {
         };
         let [seconds, ticks, captured_length, length] = self.order.four(before);
         if captured_length > MAX_FRAME_BYTES {
-            return Err(CaptureError::Length {
+            return Err(CaptureError::InvalidLength {
                 what: "packet",
                 length: captured_length,
                 limit: MAX_FRAME_BYTES,

@@ -54,7 +54,7 @@ impl Section {
             self.order = match magic {
                 BYTE_ORDER => Order::Little,
                 _ if magic.swap_bytes() == BYTE_ORDER => Order::Big,
-                _ => return Err(CaptureError::Magic(magic)),
+                _ => return Err(CaptureError::UnknownMagic(magic)),
             };
             kind = SECTION;
         }
@@ -62,7 +62,7 @@ impl Section {
             return Ok(Step::Need(8));
         };
         if !(FRAME..=MAX_BLOCK_BYTES).contains(&length) {
-            return Err(CaptureError::Length {
+            return Err(CaptureError::InvalidLength {
                 what: "block",
                 length,
                 limit: MAX_BLOCK_BYTES,
@@ -74,10 +74,10 @@ impl Section {
             return Ok(Step::Need(padded));
         };
         if self.order.u32(block, padded - 4) != Some(length) {
-            return Err(CaptureError::Block(kind));
+            return Err(CaptureError::InvalidBlock(kind));
         }
         let body = &block[8..padded - 4];
-        let broken = CaptureError::Block(kind);
+        let broken = CaptureError::InvalidBlock(kind);
         let record = match kind {
             SECTION => {
                 self.check_version(body)?;
@@ -92,7 +92,7 @@ impl Section {
                 None
             }
             ENHANCED_PACKET => Some(self.enhanced(body).ok_or(broken)??),
-            OLD_PACKET => Some(self.old(body).ok_or(broken)??),
+            OLD_PACKET => Some(self.obsolete_packet(body).ok_or(broken)??),
             SIMPLE_PACKET => Some(self.simple(body).ok_or(broken)??),
             _ => None,
         };
@@ -103,7 +103,7 @@ impl Section {
         let field = |at| self.order.u16(body, at).unwrap_or(0);
         match (field(4), field(6)) {
             (1, 0 | 2) => Ok(()),
-            (major, minor) => Err(CaptureError::Version {
+            (major, minor) => Err(CaptureError::UnsupportedVersion {
                 format: "pcapng",
                 major,
                 minor,
@@ -119,7 +119,7 @@ impl Section {
                 9 => {
                     let resolution = *value.first()?;
                     let Some(ticks) = ticks_per_second(resolution) else {
-                        return Some(Err(CaptureError::Resolution(resolution)));
+                        return Some(Err(CaptureError::UnsupportedResolution(resolution)));
                     };
                     clock.per_second = ticks;
                 }
@@ -151,7 +151,7 @@ impl Section {
         self.stamped(interface, body)
     }
 
-    fn old<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
+    fn obsolete_packet<'a>(&self, body: &'a [u8]) -> Option<Result<Record<'a>, CaptureError>> {
         let interface = u32::from(self.order.u16(body, 0)?);
         self.stamped(interface, body)
     }
@@ -207,7 +207,7 @@ impl Section {
             .ok()
             .and_then(|index| self.interfaces.get(index))
             .copied()
-            .ok_or(CaptureError::Interface(interface))
+            .ok_or(CaptureError::UnknownInterface(interface))
     }
 
     /// Code and value of each option, up to the end or to the first broken option.
@@ -227,7 +227,7 @@ impl Section {
 }
 
 fn too_long(length: u32) -> CaptureError {
-    CaptureError::Length {
+    CaptureError::InvalidLength {
         what: "packet",
         length,
         limit: MAX_FRAME_BYTES,

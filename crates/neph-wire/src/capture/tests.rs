@@ -33,7 +33,7 @@ fn read(file: &[u8], portion: usize) -> (Vec<Packet>, Result<usize, CaptureError
 }
 
 #[test]
-fn times_that_there_cannot_be_are_none() {
+fn impossible_timestamps_are_none() {
     let micros = Ticks::MICROS;
     assert_eq!(
         micros.nanos(1_700_000_000_000_001),
@@ -57,16 +57,16 @@ fn times_that_there_cannot_be_are_none() {
     );
 }
 
-fn pcap(nanos: bool, big: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
+fn pcap(nanos: bool, is_big_endian: bool, packets: &[(u32, u32, &[u8])]) -> Vec<u8> {
     let word = |value: u32| {
-        if big {
+        if is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
         }
     };
     let half = |value: u16| {
-        if big {
+        if is_big_endian {
             value.to_be_bytes()
         } else {
             value.to_le_bytes()
@@ -135,10 +135,10 @@ fn packet(interface: u32, ticks: u64, bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn pcap_in_both_orders_and_units_gives_the_same_packets() {
-    for (nanos, big) in [(false, false), (false, true), (true, false), (true, true)] {
+    for (nanos, is_big_endian) in [(false, false), (false, true), (true, false), (true, true)] {
         let file = pcap(
             nanos,
-            big,
+            is_big_endian,
             &[(1_700_000_000, 7, b"one"), (1_700_000_001, 9, b"")],
         );
         let unit = if nanos { 1 } else { 1_000 };
@@ -195,7 +195,7 @@ fn pcapng_converts_each_interfaces_own_unit_of_time() {
 }
 
 #[test]
-fn a_new_section_forgets_the_interfaces_of_the_last() {
+fn a_new_section_resets_the_interfaces() {
     let file = [
         section(),
         interface(&[]),
@@ -205,21 +205,21 @@ fn a_new_section_forgets_the_interfaces_of_the_last() {
     .concat();
     assert_eq!(
         read(&file, 64),
-        (Vec::new(), Err(CaptureError::Interface(0)))
+        (Vec::new(), Err(CaptureError::UnknownInterface(0)))
     );
 }
 
 #[test]
-fn a_file_that_is_no_capture_is_recognised_by_its_first_bytes() {
+fn a_file_that_is_no_capture_is_refused_by_its_magic() {
     assert_eq!(
         read(b"GIF89a, and 24 bytes more than that", 4).1,
-        Err(CaptureError::Magic(0x4749_4638))
+        Err(CaptureError::UnknownMagic(0x4749_4638))
     );
     let mut old = pcap(false, false, &[]);
     old[4] = 9;
     assert!(matches!(
         read(&old, 4).1,
-        Err(CaptureError::Version {
+        Err(CaptureError::UnsupportedVersion {
             format: "pcap",
             major: 9,
             ..
@@ -233,13 +233,13 @@ fn unsupported_timestamp_resolutions_are_reported() {
         let options = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
         let file = [section(), interface(&options)].concat();
         let error = read(&file, 4).1.expect_err("no such unit");
-        assert_eq!(error, CaptureError::Resolution(resolution));
+        assert_eq!(error, CaptureError::UnsupportedResolution(resolution));
         assert!(error.to_string().contains(unit), "{error}");
     }
 }
 
 #[test]
-fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
+fn a_packet_above_the_maximum_length_is_refused() {
     let mut file = pcap(false, false, &[(0, 0, b"one"), (1, 0, b"two")]);
     let length = 24 + 16 + 3 + 8;
     file[length..length + 4].copy_from_slice(&300_000_u32.to_le_bytes());
@@ -247,7 +247,7 @@ fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
     assert_eq!(packets.len(), 1);
     assert!(matches!(
         error,
-        Err(CaptureError::Length {
+        Err(CaptureError::InvalidLength {
             length: 300_000,
             ..
         })
@@ -256,7 +256,7 @@ fn a_packet_that_claims_more_than_any_packet_has_is_refused() {
 
 proptest! {
     #[test]
-    fn a_cut_file_gives_the_packets_before_the_cut(cut in 0_usize..200, portion in 1_usize..80) {
+    fn a_truncated_file_yields_the_packets_before_the_end(cut in 0_usize..200, portion in 1_usize..80) {
         let old = pcap(true, false, &[(5, 1, b"first"), (6, 2, b"second"), (7, 3, b"third")]);
         let new = [section(), interface(&[]), packet(0, 1, b"first"), packet(0, 2, b"second")].concat();
         for file in [old, new] {
@@ -268,7 +268,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_are_no_reason_to_panic_or_stand_still(
+    fn arbitrary_bytes_neither_panic_nor_stall(
         start in 0_usize..4,
         bytes in vec(any::<u8>(), 0..300),
         portion in 1_usize..64,

@@ -82,18 +82,18 @@ mod tests {
             bytes in prop::collection::vec(any::<u8>(), 0..100),
             more in 0_u32..2000,
         ) {
-            let kept = u32::try_from(bytes.len()).expect("small");
+            let captured_length = u32::try_from(bytes.len()).expect("small");
             let mut reader = CaptureReader::new();
             let header = pcap_header(ETHERNET, 256);
             let step = reader.step(&header).expect("a header");
             prop_assert_eq!(step, Step::Skip(header.len()));
-            let record = [&pcap_record(at, kept, kept + more)[..], &bytes].concat();
+            let record = [&pcap_record(at, captured_length, captured_length + more)[..], &bytes].concat();
             let Step::Packet(packet, used) = reader.step(&record).expect("a packet") else {
                 return Err(TestCaseError::fail("no packet"));
             };
             prop_assert_eq!(used, record.len());
             prop_assert_eq!((packet.at, packet.link), (Some(at), Link::Ethernet));
-            prop_assert_eq!((packet.bytes, packet.length), (&bytes[..], kept + more));
+            prop_assert_eq!((packet.bytes, packet.length), (&bytes[..], captured_length + more));
         }
 
         #[test]

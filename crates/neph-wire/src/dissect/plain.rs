@@ -101,7 +101,7 @@ mod tests {
     const STAMPED: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 3, 0, 0, 0, 4];
 
     #[test]
-    fn a_segment_with_stamps_or_without_options_is_plain() {
+    fn a_segment_with_timestamps_or_without_options_takes_the_fast_path() {
         let stamped = plain(Link::Ethernet, &segment(&STAMPED, 62, 10)).expect("plain");
         assert_eq!((stamped.stamps, stamped.payload_len), (Some((3, 4)), 10));
         let bare = plain(Link::Ethernet, &segment(&[], 40, 0)).expect("plain");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn complex_packets_are_not_plain() {
+    fn complex_packets_take_the_full_dissection() {
         // Segmentation offload: total length 0.
         assert_eq!(plain(Link::Ethernet, &segment(&STAMPED, 0, 10)), None);
         // A SYN.
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plain_packet_equals_its_full_dissection(
+        fn the_fast_path_equals_the_full_dissection(
             options in prop::sample::select(vec![vec![], STAMPED.to_vec(), vec![1; 12], vec![8, 10, 0, 0]]),
             total_len in 0_u16..200,
             payload in 0_usize..150,

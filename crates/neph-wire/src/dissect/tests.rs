@@ -174,13 +174,13 @@ fn an_offloaded_datagram_has_its_length_however_truncated() {
 }
 
 #[test]
-fn padding_of_short_frames_is_no_payload() {
+fn ethernet_padding_is_no_payload() {
     let frame = [ethernet(0x0800, &v4(6, &tcp(b""))), vec![0; 6]].concat();
     assert_eq!(payload_of(Link::Ethernet, &frame), Some((0, None)));
 }
 
 #[test]
-fn a_tunnel_of_something_else_than_ip_is_a_datagram() {
+fn a_tunnel_without_ip_inside_is_a_datagram() {
     let arp = [&[8, 0, 0, 0, 0, 0, 42, 0][..], &ethernet(0x0806, &[0; 28])].concat();
     let packet = v4(17, &udp(4789, &arp));
     let observed = dissect(Link::Ip, &packet, length(&packet)).expect("IP");
@@ -287,14 +287,20 @@ fn a_packet_cut_in_a_header_is_not_mistaken_for_another() {
 }
 
 #[test]
-fn a_header_of_tcp_or_udp_that_was_cut_off_is_no_other_protocol() {
+fn a_truncated_tcp_or_udp_header_is_no_other_protocol() {
     let is_cut = |packet: &[u8], captured_length: usize| {
         let observed = dissect(Link::Ip, &packet[..captured_length], length(packet)).expect("IP");
         observed.is_cut()
     };
     let (segment, datagram) = (v4(6, &tcp(b"data")), v4(17, &udp(9, b"data")));
-    assert_eq!([39, 40].map(|kept| is_cut(&segment, kept)), [true, false]);
-    assert_eq!([27, 28].map(|kept| is_cut(&datagram, kept)), [true, false]);
+    assert_eq!(
+        [39, 40].map(|captured_length| is_cut(&segment, captured_length)),
+        [true, false]
+    );
+    assert_eq!(
+        [27, 28].map(|captured_length| is_cut(&datagram, captured_length)),
+        [true, false]
+    );
     assert!(!is_cut(&v4(89, &[0; 40]), 30), "OSPF");
 }
 
@@ -349,10 +355,10 @@ proptest! {
             if dissect(link, &packet, wire).is_none() {
                 continue;
             }
-            for kept in 0..packet.len() {
-                let part = &packet[..kept];
+            for captured_length in 0..packet.len() {
+                let part = &packet[..captured_length];
                 let is_reported = dissect(link, part, wire).is_some();
-                prop_assert!(is_reported || why_not(link, part, wire) == NoPacket::Cut, "{} of {:?}", kept, packet);
+                prop_assert!(is_reported || why_not(link, part, wire) == NoPacket::Cut, "{} of {:?}", captured_length, packet);
             }
         }
     }

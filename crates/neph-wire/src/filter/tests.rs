@@ -238,11 +238,11 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_end_the_program(wanted in wanted(), bytes in vec(any::<u8>(), 0..200), cut in 0_usize..120, (start, frame) in framed()) {
+    fn the_filter_program_ends_for_arbitrary_bytes(wanted in wanted(), bytes in vec(any::<u8>(), 0..200), cut in 0_usize..120, (start, frame) in framed()) {
         let program = wanted.program(start, KEPT);
         for bytes in [&bytes[..], &frame[..cut.min(frame.len())]] {
-            let kept = run(&program, bytes);
-            prop_assert!(kept == 0 || kept == KEPT);
+            let snaplen = run(&program, bytes);
+            prop_assert!(snaplen == 0 || snaplen == KEPT);
         }
     }
 }
@@ -254,7 +254,7 @@ fn an_empty_filter_keeps_every_packet() {
 }
 
 #[test]
-fn of_a_tunnel_the_outermost_packet_counts() {
+fn a_filter_matches_the_outer_packet_of_a_tunnel() {
     let inner = [
         &[
             0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 9, 10, 0, 0, 8,

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_query_names_a_flow_in_one_form_only() {
+    fn a_flow_token_has_exactly_one_form_in_the_query() {
         let token = FlowToken(0x0123_4567_89ab_cdef);
         assert_eq!(
             flow_token(&format!("/a?reply=9&flow={token}#x")),

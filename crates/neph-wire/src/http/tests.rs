@@ -11,7 +11,7 @@ fn request(lines: &str) -> Result<BodyLength, HttpError> {
 }
 
 #[test]
-fn a_body_has_one_length_or_none() {
+fn a_body_has_at_most_one_length() {
     assert_eq!(request(""), Ok(BodyLength::Empty));
     assert_eq!(request("Content-Length: 0\r\n"), Ok(BodyLength::Empty));
     assert_eq!(
@@ -93,7 +93,7 @@ fn ambiguous_lengths_and_headers_are_refused() {
 }
 
 #[test]
-fn a_head_has_caps() {
+fn header_size_and_count_are_capped() {
     let endless = vec![b'a'; MAX_HEAD + 1];
     let line = [b"GET /".as_slice(), &endless].concat();
     assert_eq!(
@@ -187,7 +187,7 @@ fn built_heads_are_parsed_back() {
 }
 
 #[test]
-fn nothing_typed_adds_a_line() {
+fn user_input_cannot_inject_header_lines() {
     for target in ["", "/a b", "/\r\nX: y", "/ä", "/\0"] {
         let mut out = Vec::new();
         let line = RequestLine {
@@ -247,16 +247,16 @@ fn read(
             }
         }
     }
-    let over = reader.is_done() || reader.at_end_of_stream().is_ok();
-    Ok((body, over.then_some(0)))
+    let is_complete = reader.is_done() || reader.at_end_of_stream().is_ok();
+    Ok((body, is_complete.then_some(0)))
 }
 
 #[test]
-fn chunks_are_put_together_and_trailers_skipped() {
+fn chunks_are_joined_and_trailers_skipped() {
     let wire = b"5;ext=\"x\"\r\nhello\r\n1 \r\n \r\n006\r\nworld!\r\n0\r\nTrailer: x\r\n\r\nNEXT";
     for piece in 1..wire.len() {
-        let got = read(BodyLength::Chunked, 12, wire, piece);
-        let (body, left) = got.expect("a good body");
+        let result = read(BodyLength::Chunked, 12, wire, piece);
+        let (body, left) = result.expect("a good body");
         assert_eq!(body, b"hello world!");
         assert!(left.is_some());
     }
@@ -305,7 +305,7 @@ fn broken_chunks_are_refused() {
 }
 
 #[test]
-fn a_counted_body_leaves_the_next_request_alone() {
+fn a_body_with_content_length_ends_before_the_next_request() {
     assert_eq!(
         read(BodyLength::Exactly(3), 3, b"abcGET", 2),
         Ok((b"abc".to_vec(), Some(3)))

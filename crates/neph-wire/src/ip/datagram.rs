@@ -124,7 +124,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_packet_is_as_another_program_makes_it() {
+    fn a_packet_equals_that_of_another_implementation() {
         let datagram = UdpHeaders {
             source: ([192, 0, 2, 1], 40_000).into(),
             destination: ([198, 51, 100, 2], 862).into(),

@@ -174,8 +174,8 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
             // Hop-by-hop, routing, destination options.
             0 | 43 | 60 => {
                 protocol = reader.u8()?;
-                let eights = usize::from(reader.u8()?);
-                reader.skip(6 + 8 * eights)?;
+                let length_in_8_bytes = usize::from(reader.u8()?);
+                reader.skip(6 + 8 * length_in_8_bytes)?;
             }
             44 => {
                 protocol = reader.u8()?;

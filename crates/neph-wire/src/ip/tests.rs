@@ -122,7 +122,7 @@ fn later_fragments_have_no_ports() {
 }
 
 #[test]
-fn lengths_that_contradict_themselves_are_refused() {
+fn contradictory_lengths_are_refused() {
     let change = |at: usize, value: u8| {
         let mut packet = V4_TCP.to_vec();
         packet[at] = value;

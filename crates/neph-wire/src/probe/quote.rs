@@ -79,7 +79,7 @@ pub struct Quote {
 /// # Errors
 /// The message is too short, its checksum is wrong (ICMP only), or the quote is no packet.
 pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, IcmpError> {
-    let short = IcmpError::Short(message.len());
+    let short = IcmpError::TooShort(message.len());
     let mut reader = Reader::new(message);
     let mut start = || {
         Some((
@@ -91,7 +91,7 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
     };
     let (kind, code, _sum, word) = start().ok_or(short)?;
     if family == Family::V4 && internet_checksum(&[message]) != 0 {
-        return Err(IcmpError::Checksum);
+        return Err(IcmpError::WrongChecksum);
     }
     let Some(kind) = kind_of(family, kind, code) else {
         return Ok(None);

@@ -45,10 +45,10 @@ fn packet(family: Family, protocol: u8, body: &[u8]) -> Vec<u8> {
 }
 
 /// An error of this type and code that quotes `quoted`; `word` follows the checksum.
-fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], rest: &[u8]) -> Vec<u8> {
+fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], icmp_payload: &[u8]) -> Vec<u8> {
     let mut out = vec![kind, code, 0, 0];
     out.extend_from_slice(&word);
-    out.extend_from_slice(rest);
+    out.extend_from_slice(icmp_payload);
     if family == Family::V4 {
         let sum = internet_checksum(&[&out]);
         out[2..4].copy_from_slice(&sum.to_be_bytes());
@@ -56,12 +56,12 @@ fn error(family: Family, (kind, code): (u8, u8), word: [u8; 4], rest: &[u8]) -> 
     out
 }
 
-fn exceeded(family: Family, rest: &[u8]) -> Vec<u8> {
+fn exceeded(family: Family, icmp_payload: &[u8]) -> Vec<u8> {
     let kind = match family {
         Family::V4 => 11,
         Family::V6 => 3,
     };
-    error(family, (kind, 0), [0; 4], rest)
+    error(family, (kind, 0), [0; 4], icmp_payload)
 }
 
 /// Length 16, class 1, type 1, then three hand-written labels: 24001/0/1, 3/5/9 and the bottom
@@ -91,8 +91,8 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
         ([0, 32, 0, 0], extensions),
         ([0, 0, 0, 0], extensions),
     ] {
-        let rest = [&quoted[..], &extensions].concat();
-        let message = error(family, (11, 0), word, &rest);
+        let icmp_payload = [&quoted[..], &extensions].concat();
+        let message = error(family, (11, 0), word, &icmp_payload);
         let quote = parse_error(family, &message).expect("reads");
         let quote = quote.expect("a probe");
         let labels = quote.labels.iter();
@@ -106,8 +106,8 @@ fn mpls_labels_are_read_with_and_without_a_length_field() {
     let mut wrong = extensions;
     wrong[9] ^= 1;
     for broken in [&wrong[..], &extensions[..18], &[0x20, 0, 0, 0, 0, 3, 1, 1]] {
-        let rest = [&quoted[..], broken].concat();
-        let message = error(family, (11, 0), [0, 32, 0, 0], &rest);
+        let icmp_payload = [&quoted[..], broken].concat();
+        let message = error(family, (11, 0), [0, 32, 0, 0], &icmp_payload);
         let quote = parse_error(family, &message).expect("reads");
         assert_eq!(quote.expect("a probe").labels, []);
     }
@@ -164,14 +164,14 @@ proptest! {
     }
 
     #[test]
-    fn a_syn_has_a_valid_checksum_and_its_number_is_quoted(seq: u32, ports: (u16, u16)) {
+    fn a_syn_has_a_valid_checksum_and_its_sequence_number_is_quoted(seq: u32, ports: (u16, u16)) {
         for family in [Family::V4, Family::V6] {
             let (source, destination) = ends(family);
             let (from, to) = (SocketAddr::new(source, ports.0), SocketAddr::new(destination, ports.1));
             let plain = syn(from, to, seq).expect("one version");
-            let mute = mute_syn(from, to, seq).expect("one version");
-            prop_assert_eq!((plain.len(), mute.len()), (SYN_LEN, SYN_LEN + 20));
-            for bytes in [plain, mute] {
+            let bare_syn = mute_syn(from, to, seq).expect("one version");
+            prop_assert_eq!((plain.len(), bare_syn.len()), (SYN_LEN, SYN_LEN + 20));
+            for bytes in [plain, bare_syn] {
                 let pseudo = PseudoHeader::new(source, destination, TCP, bytes.len()).expect("same");
                 prop_assert_eq!(internet_checksum(&[pseudo.as_bytes(), &bytes]), 0);
                 let header = parse_tcp(&bytes).expect("a header");
@@ -185,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn an_echos_checksum_and_identifier_never_change(ident in 1u16..0xffff, seq: u16) {
+    fn all_echo_requests_have_the_same_checksum_and_identifier(ident in 1u16..0xffff, seq: u16) {
         for (family, protocol) in [(Family::V4, ICMP), (Family::V6, ICMPV6)] {
             let both = ends(family);
             let bytes = echo(both, ident, seq).expect("one version");
@@ -219,7 +219,7 @@ proptest! {
             };
             match parse_error(family, &message) {
                 Ok(Some(quote)) => prop_assert!(quote.labels.len() <= 16),
-                Err(IcmpError::Short(len)) => prop_assert_eq!(len, message.len()),
+                Err(IcmpError::TooShort(len)) => prop_assert_eq!(len, message.len()),
                 Ok(None) | Err(_) => {}
             }
         }

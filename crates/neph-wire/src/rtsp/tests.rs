@@ -27,7 +27,7 @@ const ANSWER: &[u8] = b"RTSP/1.0 200 OK\r\nCSeq: 302\r\nDate: 23 Jan 1997 15:35:
     Session: 47112344\r\nTransport: RTP/AVP;unicast;\r\n\r\n";
 
 #[test]
-fn the_messages_of_the_rfc_are_read() {
+fn the_example_messages_of_the_rfc_are_parsed() {
     let (messages, error) = read(&[SETUP, ANSWER].concat(), 1);
     assert_eq!(error, None);
     let [Message::Request(request), Message::Response(response)] = &messages[..] else {
@@ -53,7 +53,7 @@ fn the_messages_of_the_rfc_are_read() {
 }
 
 #[test]
-fn a_body_has_the_length_that_its_head_names() {
+fn a_body_has_the_content_length_of_its_header() {
     let text =
         b"RTSP/1.0 200 OK\nCSeq: 2\nContent-length: 4\n\nv=0\nOPTIONS * RTSP/1.0\nCSeq: 3\n\n";
     let (messages, error) = read(text, 5);
@@ -102,7 +102,7 @@ fn invalid_or_too_long_rtsp_messages_are_refused() {
 }
 
 #[test]
-fn a_field_cannot_smuggle_another() {
+fn a_field_value_cannot_inject_another_field() {
     let mut headers = Headers::default();
     headers.push("Session", "1\r\nX: 2");
     let request = Request {
@@ -115,7 +115,7 @@ fn a_field_cannot_smuggle_another() {
 }
 
 #[test]
-fn urls_are_read_and_controls_are_resolved() {
+fn urls_are_parsed_and_control_urls_resolved() {
     let url: Url = "rtsp://[fd00::1]:8554/video".parse().expect("a URL");
     assert_eq!((url.host.as_str(), url.port), ("fd00::1", Some(8554)));
     assert_eq!(url.to_string(), "rtsp://[fd00::1]:8554/video");
@@ -146,7 +146,7 @@ fn urls_are_read_and_controls_are_resolved() {
 
 /// The description of a test stream by `GStreamer` 1.22.
 #[test]
-fn a_description_of_another_server_is_read() {
+fn an_sdp_of_a_third_party_server_is_parsed() {
     let sdp = Sdp::parse(
         "v=0\r\no=- 1188340656180883 1 IN IP4 127.0.0.1\r\ns=Session\r\nt=0 0\r\n\
          a=control:*\r\na=range:npt=now-\r\nm=video 0 RTP/AVP 96 97\r\nc=IN IP4 0.0.0.0\r\n\
@@ -173,7 +173,7 @@ fn a_description_of_another_server_is_read() {
 }
 
 #[test]
-fn where_a_stream_begins_is_read() {
+fn the_start_of_a_stream_is_parsed_from_rtp_info() {
     let text = "url=rtsp://a/v/track0;seq=9810092;rtptime=3450012,url=rtsp://a/v/track1;seq=7";
     let infos = RtpInfo::parse_all(text);
     assert_eq!(
@@ -208,7 +208,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn messages_are_read_as_they_were_written_however_they_are_cut(
+    fn messages_roundtrip_however_the_bytes_are_split(
         method in "[A-Z_]{1,16}", url in "[!-~]{1,30}", status in 100u16..1_000,
         reason in "([!-~]([ -~]{0,20}[!-~])?)?", headers in headers(),
         body in vec(any::<u8>(), 0..40), piece in 1usize..60,
@@ -223,14 +223,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_however_they_are_cut(
+    fn arbitrary_bytes_are_parsed_the_same_however_they_are_split(
         bytes in vec(any::<u8>(), 0..200), piece in 1usize..20,
     ) {
         prop_assert_eq!(read(&bytes, piece), read(&bytes, bytes.len()));
     }
 
     #[test]
-    fn a_transport_is_read_as_it_was_written(
+    fn transport_headers_roundtrip(
         is_udp: bool, is_unicast: bool, destination in option::of(word()),
         source in option::of(word()), client_port in option::of(ports()),
         server_port in option::of(ports()), ssrc: Option<u32>,
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn a_session_and_where_it_begins_are_read_as_they_were_written(
+    fn session_and_rtp_info_headers_roundtrip(
         id in word(), timeout: Option<u32>, sequence: Option<u16>, timestamp: Option<u32>,
     ) {
         let session = SessionId { id: id.clone(), timeout };
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn a_description_is_read_as_it_was_written(
+    fn sdp_roundtrips(
         presentation in option::of(word()), payload_type in 0u8..128, encoding in word(),
         clock in 1u32.., bandwidth_kbit: Option<u32>, frames_per_1000_s: Option<u32>,
         offset_extension_id in option::of(1u8..15), control in option::of(word()),
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_panic(text in "\\PC{0,80}") {
+    fn arbitrary_text_never_panics(text in "\\PC{0,80}") {
         Sdp::parse(&text);
         Transport::parse_all(&text);
         RtpInfo::parse_all(&text);

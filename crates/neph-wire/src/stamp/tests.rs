@@ -121,7 +121,7 @@ fn ntp_time_crosses_2036() {
 }
 
 #[test]
-fn unknown_and_malformed_tlvs_go_back_with_their_flags() {
+fn unknown_and_malformed_tlvs_are_reflected_with_their_flags() {
     let mut request = Vec::new();
     sender(1).encode(Auth::Open, &mut request);
     request.extend_from_slice(&[FLAG_U | FLAG_M, 200, 0, 3, 1, 2, 3]);
@@ -181,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn any_ntp_timestamp_is_some_time(raw: u64) {
+    fn any_ntp_timestamp_is_converted(raw: u64) {
         let nanos = Timestamp(raw).to_unix(Format::Ntp).expect("NTP has no invalid bits");
         // Half a nanosecond is 2.15 units of 2^-32 s; the last fractions may round up.
         let back = Timestamp::from_unix(nanos, Format::Ntp).map_or(raw, |back| back.0);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reply_is_as_long_as_its_request_and_brings_the_marks(
+    fn a_reply_has_the_length_of_its_request_and_the_timestamps(
         seq: u32,
         size in 0usize..2000,
         marks in any_marks(),

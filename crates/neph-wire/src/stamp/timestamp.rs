@@ -46,14 +46,17 @@ impl Timestamp {
     /// [`StampError::TimeRange`] outside of the format's range: NTP 1968-01-20 to 2104-02-26 (the
     /// highest bit selects the era, RFC 4330 section 3), PTP 1970 to 2106.
     pub fn from_unix(nanos: i64, format: Format) -> Result<Self, StampError> {
-        let (seconds, rest) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
+        let (seconds, subsecond_nanos) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
         let outside = |_| StampError::TimeRange(nanos);
         let (seconds, low) = match format {
-            Format::Ptp => (u32::try_from(seconds).map_err(outside)?, rest),
+            Format::Ptp => (u32::try_from(seconds).map_err(outside)?, subsecond_nanos),
             Format::Ntp => {
                 let since_1968 = seconds + NTP_TO_UNIX - (1 << 31);
                 let since_1968 = u32::try_from(since_1968).map_err(outside)?;
-                (since_1968.wrapping_add(1 << 31), nanos_to_fraction(rest))
+                (
+                    since_1968.wrapping_add(1 << 31),
+                    nanos_to_fraction(subsecond_nanos),
+                )
             }
         };
         Ok(Self(u64::from(seconds) << 32 | low.cast_unsigned()))

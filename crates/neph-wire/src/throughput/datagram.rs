@@ -45,10 +45,10 @@ pub struct Header {
 pub enum HeaderError {
     /// Fewer bytes than a header has.
     #[error("a throughput datagram has at least 32 bytes, this one has {0}")]
-    Short(usize),
+    TooShort(usize),
     /// Another protocol, version or content.
     #[error("no throughput datagram of version {VERSION}")]
-    Foreign,
+    Unrecognised,
 }
 
 impl Header {
@@ -77,15 +77,15 @@ impl Header {
     /// It is too short or something else.
     pub fn decode(datagram: &[u8]) -> Result<Self, HeaderError> {
         let Some(bytes) = datagram.first_chunk::<{ Self::LEN }>() else {
-            return Err(HeaderError::Short(datagram.len()));
+            return Err(HeaderError::TooShort(datagram.len()));
         };
         if bytes[..4] != MAGIC || bytes[4] != VERSION {
-            return Err(HeaderError::Foreign);
+            return Err(HeaderError::Unrecognised);
         }
         let content = match bytes[5] {
             0 => Content::Hello,
             1 => Content::Data,
-            _ => return Err(HeaderError::Foreign),
+            _ => return Err(HeaderError::Unrecognised),
         };
         let long = |at: usize| {
             let mut part = [0; 8];

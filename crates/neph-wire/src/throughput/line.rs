@@ -14,7 +14,7 @@ pub enum LineError {
     TooLong,
     /// The line is no message of this protocol.
     #[error("a line that is no message of a throughput test: {0}")]
-    Foreign(#[from] serde_json::Error),
+    InvalidMessage(#[from] serde_json::Error),
 }
 
 /// Encodes a message as a line, with its line end.

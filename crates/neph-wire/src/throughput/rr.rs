@@ -87,7 +87,7 @@ impl RrTestRequest {
     /// The first field that is out of its range.
     pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
-            return Err(TestRequestError::Version {
+            return Err(TestRequestError::UnsupportedVersion {
                 asked: self.version,
             });
         }

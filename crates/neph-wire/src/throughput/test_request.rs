@@ -73,25 +73,25 @@ pub enum TestRequestError {
         "throughput protocol version {asked} is asked for, version {VERSION} is spoken here; use the \
          same version of neph at both ends"
     )]
-    Version {
+    UnsupportedVersion {
         /// The client's version.
         asked: u32,
     },
     /// A number is out of range.
-    #[error("{what} is {value}, from {least} to {most} is possible")]
-    Range {
+    #[error("{what} is {value}, from {min} to {max} is possible")]
+    OutOfRange {
         /// The field.
         what: &'static str,
         /// The requested value.
         value: u64,
         /// The smallest possible value.
-        least: u64,
+        min: u64,
         /// The largest possible value.
-        most: u64,
+        max: u64,
     },
     /// Not a name of a congestion control.
     #[error("a congestion control has a name of 1 to 15 letters, digits, '_' and '-'")]
-    Congestion,
+    InvalidCongestionControl,
 }
 
 impl TestRequest {
@@ -123,7 +123,7 @@ impl TestRequest {
     /// The first field that is out of its range.
     pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
-            return Err(TestRequestError::Version {
+            return Err(TestRequestError::UnsupportedVersion {
                 asked: self.version,
             });
         }
@@ -151,7 +151,7 @@ impl TestRequest {
             (1..=15).contains(&name.len()) && name.bytes().all(known)
         };
         if self.congestion.as_ref().is_some_and(|name| !is_name(name)) {
-            return Err(TestRequestError::Congestion);
+            return Err(TestRequestError::InvalidCongestionControl);
         }
         Ok(())
     }
@@ -166,10 +166,10 @@ pub(super) fn check_range(
     if (minimum..=maximum).contains(&value) {
         return Ok(());
     }
-    Err(TestRequestError::Range {
+    Err(TestRequestError::OutOfRange {
         what: quantity,
         value,
-        least: minimum,
-        most: maximum,
+        min: minimum,
+        max: maximum,
     })
 }

@@ -36,16 +36,16 @@ fn a_header_is_32_bytes_in_network_order() {
 #[test]
 fn short_or_unknown_bytes_are_no_header() {
     let mut bytes = [0; Header::LEN];
-    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
-    assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::Short(31)));
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Unrecognised));
+    assert_eq!(Header::decode(&bytes[1..]), Err(HeaderError::TooShort(31)));
     bytes[..6].copy_from_slice(b"NTPd\x01\x02");
-    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Unrecognised));
     bytes[4] = 2;
-    assert_eq!(Header::decode(&bytes), Err(HeaderError::Foreign));
+    assert_eq!(Header::decode(&bytes), Err(HeaderError::Unrecognised));
 }
 
 #[test]
-fn a_preamble_reads_as_it_was_written_and_is_no_line() {
+fn preambles_roundtrip_and_are_no_json_line() {
     let preamble = Preamble {
         stream: 7,
         token: Token(u64::MAX - 1),
@@ -74,7 +74,7 @@ fn a_token_is_16_hexadecimal_digits_and_never_shown() {
 }
 
 #[test]
-fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+fn an_endless_line_is_refused_at_the_length_limit() {
     let mut lines = Lines::default();
     lines.push(&vec![b' '; MAX_LINE_BYTES]);
     assert!(matches!(lines.next_message::<ClientMessage>(), Ok(None)));
@@ -86,7 +86,7 @@ fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn streams_that_the_server_sends_on_follow_those_of_the_client() {
+fn streams_of_the_server_are_numbered_after_those_of_the_client() {
     let bidirectional = test_request();
     assert_eq!(bidirectional.all_streams(), 6);
     assert!(bidirectional.is_up(2) && !bidirectional.is_up(3));
@@ -152,7 +152,7 @@ fn a_tag_is_16_bytes_in_network_order() {
 }
 
 #[test]
-fn a_request_response_test_has_room_for_its_tag_and_a_most() {
+fn the_size_of_a_request_response_test_has_a_minimum_and_a_maximum() {
     let refused = |kind: RrKind, change: fn(&mut RrTestRequest)| {
         let mut request = rr(kind);
         assert_eq!(request.check(), Ok(()));
@@ -197,7 +197,7 @@ fn a_request_response_test_has_room_for_its_tag_and_a_most() {
 
 proptest! {
     #[test]
-    fn tags_survive(token: u64, number: u64, payload in prop::collection::vec(any::<u8>(), 0..40)) {
+    fn tags_roundtrip(token: u64, number: u64, payload in prop::collection::vec(any::<u8>(), 0..40)) {
         let tag = RrTag { token: Token(token), number };
         let mut datagram = tag.encode().to_vec();
         datagram.extend(payload);
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn headers_survive(stream: u16, token: u64, sequence: u64, sent_ns: i64, is_data: bool) {
+    fn headers_roundtrip(stream: u16, token: u64, sequence: u64, sent_ns: i64, is_data: bool) {
         let content = if is_data { Content::Data } else { Content::Hello };
         let header = Header { content, stream, token: Token(token), sequence, sent_ns };
         let mut datagram = header.encode().to_vec();
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn messages_are_the_same_however_the_bytes_are_cut(cuts in prop::collection::vec(1_usize..40, 1..30)) {
+    fn messages_are_parsed_the_same_however_the_bytes_are_split(cuts in prop::collection::vec(1_usize..40, 1..30)) {
         let sent = [
             ClientMessage::Ask(test_request()),
             ClientMessage::AskRr(rr(RrKind::TcpRr)),
@@ -239,7 +239,7 @@ proptest! {
 
     /// Like the fuzz target, with changes to valid input.
     #[test]
-    fn any_bytes_are_read_the_same_in_pieces_and_never_panic(
+    fn arbitrary_bytes_are_parsed_the_same_in_pieces_and_never_panic(
         place in 0_usize..2_000,
         byte: u8,
         piece in 1_usize..50,

@@ -15,7 +15,7 @@ fn frame(opcode: Opcode, fin: Fin, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec
 }
 
 #[test]
-fn frames_are_rfc_6455s_examples() {
+fn frames_match_the_examples_of_rfc_6455() {
     // Section 5.7, in its order.
     let hello = [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f];
     assert_eq!(frame(Opcode::Text, Fin::Last, None, b"Hello"), hello);
@@ -42,7 +42,7 @@ fn frames_are_rfc_6455s_examples() {
 }
 
 #[test]
-fn the_accept_key_is_rfc_6455s_example() {
+fn the_accept_key_matches_the_example_of_rfc_6455() {
     assert_eq!(
         accept_key("dGhlIHNhbXBsZSBub25jZQ=="),
         "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
@@ -75,7 +75,7 @@ fn frames_that_the_rfc_forbids_are_refused() {
 }
 
 #[test]
-fn a_huge_announcement_is_refused_from_its_header() {
+fn a_huge_frame_is_refused_by_its_header() {
     let mut assembler = Assembler::new(Role::Client, 1 << 20);
     let mut header = vec![0x82, 127, 0, 0, 0, 2, 0x54, 0x0b, 0xe4, 0];
     let refused = WsError::TooLong {
@@ -106,7 +106,7 @@ fn fragments_count_together_against_the_cap() {
 }
 
 #[test]
-fn a_message_in_fragments_leaves_no_memory_behind() {
+fn a_fragmented_message_releases_its_memory() {
     let mut assembler = Assembler::new(Role::Client, 1 << 20);
     let half = vec![7; 1 << 19];
     let mut first = frame(Opcode::Binary, Fin::More, None, &half);
@@ -124,7 +124,7 @@ fn a_message_in_fragments_leaves_no_memory_behind() {
 }
 
 #[test]
-fn the_wrong_order_or_side_is_refused() {
+fn frames_in_the_wrong_order_or_from_the_wrong_side_are_refused() {
     let step = |role, mut bytes: Vec<u8>| {
         Assembler::new(role, 10)
             .step(&mut bytes)
@@ -176,10 +176,10 @@ pub(super) fn assemble(role: Role, bytes: &[u8], piece: usize) -> Result<Vec<Vec
     for part in bytes.chunks(piece.max(1)) {
         buffer.extend_from_slice(part);
         loop {
-            let had = buffer.len();
+            let old_len = buffer.len();
             match assembler.step(&mut buffer)? {
                 Step::Incomplete { wanted } => {
-                    assert!(wanted > had && wanted <= MAX_HEADER + (1 << 20));
+                    assert!(wanted > old_len && wanted <= MAX_HEADER + (1 << 20));
                     break;
                 }
                 Step::Frame { consumed, event } => {
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn masking_is_byte_by_byte_and_undone(bytes in vec(any::<u8>(), 0..100), key: [u8; 4]) {
+    fn masking_works_per_byte_and_is_reversible(bytes in vec(any::<u8>(), 0..100), key: [u8; 4]) {
         let mut masked = bytes.clone();
         mask_in_place(&mut masked, key);
         for (at, (plain, hidden)) in bytes.iter().zip(&masked).enumerate() {
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_never_panic_nor_grow(bytes in vec(any::<u8>(), 0..300), piece in 1usize..9) {
+    fn arbitrary_bytes_never_panic_nor_exceed_the_memory_limit(bytes in vec(any::<u8>(), 0..300), piece in 1usize..9) {
         for role in [Role::Client, Role::Server] {
             let payload_bytes: usize = assemble(role, &bytes, piece)
                 .map_or(0, |messages| messages.iter().map(Vec::len).sum());

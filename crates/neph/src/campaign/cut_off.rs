@@ -95,7 +95,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let location = folder.path().join("w").display().to_string();
         let mut store = open(&location, Access::Write).expect("a store");
-        let campaign = Campaign::begun("p", neph_model::Wall::from_unix_nanos(0));
+        let campaign = Campaign::new("p", neph_model::Wall::from_unix_nanos(0));
         store.add_campaign(&campaign, &[]).expect("writable");
         let mut cut_off = CutOffCampaign {
             id: Some(campaign.id),

@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 
 use neph_control::{Book, RunnerFolder, Schedule};
 use neph_model::{AgentName, Span, Wall};
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 
 use crate::tidy::RetentionArgs;
 
@@ -83,7 +83,9 @@ impl WorkspaceTidier {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        Birth::default().leads_session().arrange(&mut command);
+        ChildOptions::default()
+            .leads_session()
+            .arrange(&mut command);
         command.spawn()
     }
 }

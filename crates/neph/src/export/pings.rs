@@ -41,7 +41,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display().to_string();
         let mut store = open(&path, Access::Write).expect("a new workspace");
-        let mut campaign = Campaign::begun("c", Wall::from_unix_nanos(0));
+        let mut campaign = Campaign::new("c", Wall::from_unix_nanos(0));
         campaign.id = "019ab300-0000-7000-8000-000000000000"
             .parse()
             .expect("an id");

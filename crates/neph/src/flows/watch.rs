@@ -131,8 +131,8 @@ impl Watch<'_> {
             recorder.add_report(&report)?;
         }
         match report {
-            FleetReport::Opened { sources, how } => {
-                self.report.begin(fleet, &sources, how)?;
+            FleetReport::Opened { sources, sharing } => {
+                self.report.begin(fleet, &sources, sharing)?;
                 if let Some(tracers) = &mut self.tracers {
                     tracers.tracker().begin(&sources);
                 }
@@ -179,7 +179,7 @@ impl Watch<'_> {
         }
         self.is_diagnosed = true;
         if self.digest.tally().replies == 0 {
-            self.silence_reasons = self.silence.why(fleet.endpoints.iter());
+            self.silence_reasons = self.silence.explain(fleet.endpoints.iter());
             for reason in &self.silence_reasons {
                 output::say(&format!("neph: {reason}"));
             }

@@ -167,7 +167,7 @@ mod tests {
         let campaign = Campaign {
             plan_text: plan_text.to_owned(),
             topology_text: Some(stored.to_owned()),
-            ..Campaign::begun("c", Wall::from_unix_nanos(0))
+            ..Campaign::new("c", Wall::from_unix_nanos(0))
         };
         let current_topologies = [("lab.toml", "low"), ("high.lab.toml", "high")];
         let current_topologies =

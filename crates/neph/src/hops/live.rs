@@ -12,7 +12,7 @@ use crate::metrics::BoundExporters;
 use crate::metrics::hops::HopsMetrics;
 use crate::{at_agents, output};
 use neph_capture::path::point::Point;
-use neph_listen::recording::{self, JudgingSpec, LiveEvaluation, Received};
+use neph_listen::recording::{self, LiveEvaluation, LiveEvaluationSpec, Received};
 
 /// The live points; `None` if all points are files.
 ///
@@ -75,7 +75,7 @@ fn record_and_report(
     check_duration(rules.rules(), options.duration)?;
     let agents =
         at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
-    let evaluation = LiveEvaluation::begin(JudgingSpec {
+    let evaluation = LiveEvaluation::begin(LiveEvaluationSpec {
         points,
         rules: &rules,
         mappings: &parse_nat_rules(args, &names)?,

@@ -12,7 +12,7 @@ use std::process::Command;
 use clap::Args as ClapArgs;
 use neph_lab::{Console, Lab, LabListing, LabListings};
 use neph_sys::place::Placement;
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 use neph_text::did_you_mean;
 
 use super::failure;
@@ -106,7 +106,7 @@ pub(super) fn shell(args: &ShellArgs) -> Result<Outcome, Failure> {
 
 fn exec_at_site(mut command: Command, placement: &Placement) -> Result<Outcome, Failure> {
     placement
-        .arrange(Birth::default(), &mut command)
+        .arrange(ChildOptions::default(), &mut command)
         .and_then(|()| placement.enter_namespace())
         .map_err(|error| failure(error.into()))?;
     let error = command.exec();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use neph_model::Stop;
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::process::{self, Birth, Request};
+use neph_sys::process::{self, ChildOptions, Request};
 
 use crate::exit::{Failure, Outcome};
 use crate::{interrupt, output};
@@ -94,7 +94,9 @@ fn start(background_lab: &BackgroundLab<'_>) -> io::Result<Child> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    Birth::default().leads_session().arrange(&mut command);
+    ChildOptions::default()
+        .leads_session()
+        .arrange(&mut command);
     command.spawn()
 }
 

@@ -15,13 +15,13 @@ fn store_two_fleets(
     known: &[Option<Span>; 2],
 ) -> (Box<dyn Store>, Vec<Experiment>) {
     let mut store = open(location, Access::Write).expect("a new workspace");
-    let campaign = Campaign::begun("fleets", Wall::from_unix_nanos(0));
+    let campaign = Campaign::new("fleets", Wall::from_unix_nanos(0));
     let scenario = scenario();
     store
         .add_campaign(&campaign, std::slice::from_ref(&scenario))
         .expect("added");
     for (position, span) in (0..).zip(known) {
-        let mut experiment = Experiment::begun(campaign.id, scenario.id, campaign.started);
+        let mut experiment = Experiment::new(campaign.id, scenario.id, campaign.started);
         experiment.position = position;
         experiment.fleet = Some(fleet());
         let mut recorder = store.begin(&experiment).expect("begun");

@@ -166,7 +166,7 @@ mod tests {
 
     fn experiment(campaign: &Campaign) -> Experiment {
         let scenario = neph_model::ScenarioId(1);
-        let mut experiment = Experiment::begun(campaign.id, scenario, campaign.started);
+        let mut experiment = Experiment::new(campaign.id, scenario, campaign.started);
         experiment.fleet = Some(Fleet {
             probe: ProbeKind::Udp,
             slots: 1,
@@ -186,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().display().to_string();
         let mut store = open(&path, Access::Write).expect("a new workspace");
-        let campaign = Campaign::begun("traced", Wall::from_unix_nanos(0));
+        let campaign = Campaign::new("traced", Wall::from_unix_nanos(0));
         store.add_campaign(&campaign, &[]).expect("added");
         let mut reported_experiment = experiment(&campaign);
         let mut recorder = store.begin(&reported_experiment).expect("begun");

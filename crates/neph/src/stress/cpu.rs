@@ -114,7 +114,9 @@ pub(super) fn show(
         .collect();
     let unknown_reason = || "other processes used it, or a CPU limit applies".to_owned();
     let total_percent = results.map(CpuThreadResult::percent).sum();
-    let reason = overcommit.map_or_else(unknown_reason, |overcommit| overcommit.why(total_percent));
+    let reason = overcommit.map_or_else(unknown_reason, |overcommit| {
+        overcommit.explanation(total_percent)
+    });
     // Threads that are not pinned are shown together, pinned CPUs one by one.
     let is_pinned = missed_threads.iter().any(|result| result.cpu.is_some());
     let chunk_len = if is_pinned {

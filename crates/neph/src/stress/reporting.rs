@@ -4,7 +4,7 @@ use std::io::Write;
 
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
-use neph_load::WORKS;
+use neph_load::RUNNING_LINE;
 use neph_model::BitRate;
 
 use crate::exit::Failure;
@@ -32,7 +32,7 @@ impl LoadReportOptions {
     /// Prints that the load is established, if requested.
     pub(super) fn announce_start(&self) {
         if self.announce {
-            output::say(WORKS);
+            output::say(RUNNING_LINE);
         }
     }
 }

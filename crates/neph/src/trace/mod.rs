@@ -116,7 +116,7 @@ impl Args {
                 needed: (1..=MAX_NEXT_HOPS)
                     .map_while(|next_hops| flows_to_rule_out(next_hops, self.confidence.0))
                     .collect(),
-                most: self.most_flows,
+                max_flows: self.most_flows,
                 first: first_port,
             },
         }

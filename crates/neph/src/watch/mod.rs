@@ -141,7 +141,7 @@ impl Args {
             remote: "--site",
             snaplen: self.snaplen,
             ring: self.ring,
-            most: self.count.unwrap_or(u64::MAX),
+            max_packets: self.count.unwrap_or(u64::MAX),
             wanted: filter,
             method: capture_method,
         })
@@ -305,7 +305,8 @@ fn listen(
             idle_priority.caught_up();
         }
         let wait_ns = u64::try_from(next_period_at.min(end) - now).unwrap_or(0);
-        fault = capture_interface.outwait(Duration::from_nanos(wait_ns).min(STOP_CHECK_INTERVAL));
+        fault = capture_interface
+            .wait_despite_link_down(Duration::from_nanos(wait_ns).min(STOP_CHECK_INTERVAL));
         // A limited number at a time, so that a flood of packets does not delay the output.
         capture_interface.take_some(|packet, dissected| intake.add_packet(packet, dissected));
     }

@@ -166,22 +166,22 @@ impl WatchOutput {
         let time = Wall::from_unix_nanos(clock::wall().0);
         let at_unix_ns = time;
         self.write_between_periods(&match change {
-            Change::Fallen(name) => PeriodLine::InterfaceDown {
+            Change::Down(name) => PeriodLine::InterfaceDown {
                 at_unix_ns,
                 interface: name.clone(),
             },
-            Change::Risen(name) => PeriodLine::InterfaceUp {
+            Change::Up(name) => PeriodLine::InterfaceUp {
                 at_unix_ns,
                 interface: name.clone(),
             },
         });
         let is_any = self.interface == ANY;
         let message = match change {
-            Change::Fallen(name) if is_any => {
+            Change::Down(name) if is_any => {
                 format!("{name} went down or was removed; the other interfaces are still watched")
             }
-            Change::Fallen(name) => format!("{name} went down or was removed"),
-            Change::Risen(name) => format!("{name} is up; it is watched"),
+            Change::Down(name) => format!("{name} went down or was removed"),
+            Change::Up(name) => format!("{name} is up; it is watched"),
         };
         output::say(&format!("{}  {message}", when::utc(time)));
     }

@@ -50,7 +50,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
         remote: "the order's site",
         snaplen: order.snaplen,
         ring: order.ring,
-        most: u64::MAX,
+        max_packets: u64::MAX,
         wanted: &filter_rules,
         method: Some(CaptureMethod::Ring),
     };

@@ -119,7 +119,7 @@ fn a_store_takes_in_each_journal_once() {
         lasting()
     );
     let plan = plan::parse(&Source::new("p.toml", text)).expect("a good plan");
-    let campaign = Campaign::begun("p", Wall::from_unix_nanos(1));
+    let campaign = Campaign::new("p", Wall::from_unix_nanos(1));
     let mut experiment_order = order(&format!("ws://{}", lasting()), 40);
     experiment_order.experiment.campaign = campaign.id;
     let folder = test_folder.path("journals");
@@ -167,8 +167,8 @@ fn a_store_takes_in_each_journal_once() {
     };
     let taken = [store.take_in(&journalled), store.take_in(&journalled)];
     let [now, before] = taken.map(|taken| taken.expect("taken in"));
-    assert_eq!(now, IntakeResult::Now);
-    assert_eq!(before, IntakeResult::Before(ExperimentStatus::Complete));
+    assert_eq!(now, IntakeResult::Stored);
+    assert_eq!(before, IntakeResult::Existing(ExperimentStatus::Complete));
     events.sort_by_key(|message| (message.flow, message.seq));
     assert_eq!(store.messages(ended.id).expect("readable"), events);
     assert_eq!(store.experiments(campaign.id).expect("readable"), [ended]);
@@ -179,9 +179,9 @@ fn the_contract_of_executors_holds_across_processes() {
     contract::hold(
         &mut || Box::new(Processes::new()),
         contract::Subject {
-            short: || order(&format!("ws://{}", lasting()), 40),
-            long: || order(&format!("ws://{}", lasting()), 100_000),
-            impossible: || order("ws://127.0.0.1:1", 40),
+            short_order: || order(&format!("ws://{}", lasting()), 40),
+            long_order: || order(&format!("ws://{}", lasting()), 100_000),
+            impossible_order: || order("ws://127.0.0.1:1", 40),
             journalled: |_, _| panic!("what is measured is reported as it comes"),
         },
     );

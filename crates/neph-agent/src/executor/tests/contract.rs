@@ -25,15 +25,15 @@ fn of_messages(messages: u64) -> ExperimentOrder {
 
 pub(crate) fn contract_subject() -> contract::Subject {
     contract::Subject {
-        short: || of_messages(40),
-        long: || of_messages(100_000),
-        impossible: || order("ws://127.0.0.1:1"),
+        short_order: || of_messages(40),
+        long_order: || of_messages(100_000),
+        impossible_order: || order("ws://127.0.0.1:1"),
         journalled: |_, _| panic!("what is measured is reported as it comes"),
     }
 }
 
 #[test]
-fn the_contract_of_executors_holds() {
+fn the_local_executor_fulfils_the_executor_contract() {
     let mut make = || -> Box<dyn Executor> { Box::new(LocalExecutor::new()) };
     contract::hold(&mut make, contract_subject());
 }

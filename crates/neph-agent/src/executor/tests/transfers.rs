@@ -38,7 +38,7 @@ fn throughput() -> Serving {
 }
 
 #[test]
-fn a_transfer_runs_in_the_place_of_a_main_flow_and_comes_to_quantities() {
+fn a_transfer_replaces_the_main_flow_and_yields_quantities() {
     let server = throughput();
     let port = server.address().port();
     let run = run(&transfer_order("udp throughput 20Mbit/s", port, 2));
@@ -71,7 +71,7 @@ fn a_cancelled_transfer_keeps_its_results() {
 }
 
 #[test]
-fn a_transfer_without_a_server_has_failed_and_names_it() {
+fn a_transfer_without_a_server_fails_with_the_address() {
     let order = transfer_order("tcp throughput", free_port().get(), 1);
     let run = run(&order);
     let Ending::Failed(reason) = &run.result().ending else {
@@ -81,7 +81,7 @@ fn a_transfer_without_a_server_has_failed_and_names_it() {
 }
 
 #[test]
-fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
+fn a_transaction_test_yields_a_rate_and_rtts() {
     let server = throughput();
     let run = run(&transfer_order("udp rr", server.address().port(), 2));
     let result = run.result();
@@ -97,7 +97,7 @@ fn requests_and_replies_in_turn_come_to_a_rate_and_round_trip_times() {
 }
 
 #[test]
-fn media_streams_come_to_a_bit_rate_and_a_quality() {
+fn media_streams_yield_a_bit_rate_and_a_quality() {
     let server = serving(&ReflectorSpec {
         media: Some(free_port()),
         ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_count_from_the_end_back() {
+    fn load_seconds_are_dated_backwards_from_the_end() {
         let output = r#"[{"lasted_ns": 2500000000, "fault": null, "seconds": [
             {"at_ns": 1000000000, "sent_bit_s": 8, "received_bit_s": 7},
             {"at_ns": 2000000001, "sent_bit_s": 6, "received_bit_s": 5}]}]"#;

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_between_readings_and_placed_from_the_end_back() {
+    fn cpu_shares_are_differences_of_readings_and_dated_backwards_from_the_end() {
         let text = "62.50 120.00\n60.00 cpu  10 0 10 80 0 0 0 0\n61.01 cpu  60 0 10 131 0 0 0 0\n\
                     62.02 cpu  60 0 10 23";
         let at = Instant::from_nanos;

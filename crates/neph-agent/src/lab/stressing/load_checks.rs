@@ -15,9 +15,9 @@ const MIN_TCP_RATE_SHARE: f64 = 0.9;
 
 /// How a load missed its target.
 struct LoadShortfall {
-    had: String,
+    achieved: String,
     percent: Option<f64>,
-    why: Option<String>,
+    fault: Option<String>,
 }
 
 /// The warning about a load with this report of `neph stress`; none if the target was reached.
@@ -37,9 +37,9 @@ pub(super) fn check_load(requested: &SiteLoad, output: &[u8]) -> Option<Warning>
 /// The warning about a load that started later than it should.
 pub(super) fn late_start_warning(requested: &SiteLoad) -> Warning {
     let instead = LoadShortfall {
-        had: format!("did not work yet after {START_TIMEOUT}, when measuring began"),
+        achieved: format!("did not work yet after {START_TIMEOUT}, when measuring began"),
         percent: None,
-        why: None,
+        fault: None,
     };
     missed_target_warning(requested, instead)
 }
@@ -47,9 +47,9 @@ pub(super) fn late_start_warning(requested: &SiteLoad) -> Warning {
 fn missed_target_warning(requested: &SiteLoad, instead: LoadShortfall) -> Warning {
     Warning::LoadTargetMissed {
         load: requested.to_string(),
-        achieved: instead.had,
+        achieved: instead.achieved,
         achieved_percent: instead.percent,
-        reason: instead.why,
+        reason: instead.fault,
     }
 }
 
@@ -62,9 +62,9 @@ fn check_cpu(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
         return Some(no_report());
     };
     (deviation(&worst) > HELD).then(|| LoadShortfall {
-        had: format!("worked {worst:.1} % of the time"),
+        achieved: format!("worked {worst:.1} % of the time"),
         percent: Some(100.0 * worst / requested),
-        why: None,
+        fault: None,
     })
 }
 
@@ -73,13 +73,13 @@ fn check_flow(requested: Option<f64>, rows: &[Value]) -> Option<LoadShortfall> {
     let Some(received_total) = received_total else {
         return Some(no_report());
     };
-    let why = fault(rows);
+    let fault = fault(rows);
     // Over a slow link the first message may be whole only when the time is over.
     let has_received =
         received_total > 0.0 || column(rows, "received_bytes").any(|bytes| bytes > 0.0);
     let min_rate = MIN_TCP_RATE_SHARE * requested.unwrap_or(0.0);
-    let is_target_reached = why.is_none() && has_received && received_total >= min_rate;
-    (!is_target_reached).then(|| rate_shortfall(received_total, requested, why))
+    let is_target_reached = fault.is_none() && has_received && received_total >= min_rate;
+    (!is_target_reached).then(|| rate_shortfall(received_total, requested, fault))
 }
 
 fn check_stream(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
@@ -89,27 +89,27 @@ fn check_stream(requested: f64, rows: &[Value]) -> Option<LoadShortfall> {
     let Some((sent, reverse)) = rates else {
         return Some(no_report());
     };
-    let why = fault(rows)?;
+    let fault = fault(rows)?;
     // If nothing came back, it is not known that anything arrived.
     let arrived_rate = if reverse > 0.0 { sent } else { 0.0 };
-    Some(rate_shortfall(arrived_rate, Some(requested), Some(why)))
+    Some(rate_shortfall(arrived_rate, Some(requested), Some(fault)))
 }
 
 /// The shortfall of an achieved rate, bit/s.
-fn rate_shortfall(achieved: f64, requested: Option<f64>, why: Option<String>) -> LoadShortfall {
+fn rate_shortfall(achieved: f64, requested: Option<f64>, fault: Option<String>) -> LoadShortfall {
     let percent = requested.map(|requested| 100.0 * achieved / requested);
     LoadShortfall {
-        had: format!("carried {:.2} Mbit/s", achieved / 1e6),
+        achieved: format!("carried {:.2} Mbit/s", achieved / 1e6),
         percent: if achieved > 0.0 { percent } else { Some(0.0) },
-        why,
+        fault,
     }
 }
 
 fn no_report() -> LoadShortfall {
     LoadShortfall {
-        had: "did not say what it did".to_owned(),
+        achieved: "did not say what it did".to_owned(),
         percent: None,
-        why: None,
+        fault: None,
     }
 }
 
@@ -141,32 +141,32 @@ mod tests {
         warning.map(|warning| warning.to_string())
     }
 
-    fn not_held(load: &str, had: &str) -> String {
-        format!("W021 load-missed-target: background load {load} missed its target (it {had}")
+    fn missed_target(load: &str, achieved: &str) -> String {
+        format!("W021 load-missed-target: background load {load} missed its target (it {achieved}")
     }
 
     #[test]
-    fn a_processor_is_held_within_three_points_on_each_core() {
+    fn a_cpu_load_reaches_its_target_within_three_percentage_points_per_core() {
         let output = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 61.5}]"#;
-        let worked = not_held("a 80%", "worked 61.5 % of the time)");
+        let worked = missed_target("a 80%", "worked 61.5 % of the time)");
         assert_eq!(shortfall_of("a 80%", output), Some(worked));
         let one_thread = r#"[{"achieved_percent": 79.9}, {"achieved_percent": 77.1}]"#;
         assert_eq!(shortfall_of("a 80%", one_thread), None);
     }
 
     #[test]
-    fn a_flow_is_held_that_carries_most_of_its_rate_without_a_fault() {
+    fn a_tcp_load_reaches_its_target_with_most_of_its_rate_and_no_fault() {
         let two_flows = r#"[{"received_bit_s": 1500000}, {"received_bit_s": 500000}]"#;
         assert_eq!(shortfall_of("a flow h:1 2Mbit/s", two_flows), None);
         assert_eq!(shortfall_of("a flow h:1 max", two_flows), None);
         let last = r#"[{"received_bit_s": 0, "received_bytes": 65536, "fault": null}]"#;
         assert_eq!(shortfall_of("a flow h:1 max", last), None);
         let slow = "a flow h:1 4Mbit/s";
-        let expected = not_held(slow, "carried 2.00 Mbit/s)");
+        let expected = missed_target(slow, "carried 2.00 Mbit/s)");
         assert_eq!(shortfall_of(slow, two_flows), Some(expected));
         let broke = r#"[{"received_bit_s": 1500000, "fault": "it broke"}]"#;
         let max = "a flow h:1 max";
-        let expected = not_held(max, "carried 1.50 Mbit/s): it broke");
+        let expected = missed_target(max, "carried 1.50 Mbit/s): it broke");
         assert_eq!(shortfall_of(max, broke), Some(expected));
     }
 
@@ -176,7 +176,7 @@ mod tests {
         let lossy = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 500000, "fault": null}]"#;
         assert_eq!(shortfall_of(stream, lossy), None);
         let unanswered = r#"[{"sent_bit_s": 2000000, "reverse_bit_s": 0, "fault": "no answer"}]"#;
-        let expected = not_held(stream, "carried 0.00 Mbit/s): no answer");
+        let expected = missed_target(stream, "carried 0.00 Mbit/s): no answer");
         assert_eq!(shortfall_of(stream, unanswered), Some(expected));
         let requested = parse_stress(stream).expect("a load");
         let warning = check_load(&requested.loads()[0], unanswered.as_bytes()).expect("not held");
@@ -188,9 +188,9 @@ mod tests {
     #[test]
     fn a_load_without_a_report_misses_its_target() {
         for load in ["a 1%", "a flow h:1 max", "a stream h:1 2Mbit/s"] {
-            for nothing in ["", "[]"] {
-                let shortfall = shortfall_of(load, nothing);
-                let unreported = not_held(load, "did not say what it did)");
+            for output in ["", "[]"] {
+                let shortfall = shortfall_of(load, output);
+                let unreported = missed_target(load, "did not say what it did)");
                 assert_eq!(shortfall, Some(unreported));
             }
         }

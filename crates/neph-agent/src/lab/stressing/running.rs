@@ -14,9 +14,9 @@ use neph_lab::{Console, Lab, LabError};
 use neph_model::{Instant, Local, Order, SiteLoad, Span};
 use neph_sys::place::{PlaceError, Placement};
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::process::{self, Birth, Request};
+use neph_sys::process::{self, ChildOptions, Request};
 
-use neph_load::WORKS;
+use neph_load::RUNNING_LINE;
 
 /// A load that was started.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl Remote {
         let remaining = (until - neph_probe::now()).nanos();
         let seconds = remaining.div_euclid(1_000_000_000).max(0) + 1;
         let line = format!(
-            "while read -r -t {seconds} line; do [ \"$line\" = '{WORKS}' ] && exit; done \
+            "while read -r -t {seconds} line; do [ \"$line\" = '{RUNNING_LINE}' ] && exit; done \
              <>{}.state; exit 1",
             self.file
         );
@@ -168,8 +168,8 @@ impl LocalLoad {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let birth = Birth::default().leads_session().dies_with_thread();
-        placement.arrange(birth, &mut command)?;
+        let child_options = ChildOptions::default().leads_session().dies_with_thread();
+        placement.arrange(child_options, &mut command)?;
         let (starter, ended) = mpsc::channel::<()>();
         let (report, receiver) = mpsc::channel();
         let start = move || {
@@ -213,7 +213,7 @@ impl LocalLoad {
             let count = stderr.read(&mut chunk)?;
             printed.extend_from_slice(&chunk[..count]);
             let printed = String::from_utf8_lossy(&printed);
-            if count == 0 || printed.lines().any(|line| line == WORKS) {
+            if count == 0 || printed.lines().any(|line| line == RUNNING_LINE) {
                 return Ok(count > 0);
             }
         }
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_survives_the_quotes_of_a_shell() {
+    fn an_order_is_quoted_for_the_shell() {
         let load = LoadSpec::Flow {
             to: "it's; rm -rf $HOME:80".to_owned(),
             rate: None,

@@ -223,7 +223,7 @@ fn disallowed_orders() -> Vec<(&'static str, Order)> {
 }
 
 #[test]
-fn an_order_that_the_policy_does_not_allow_is_refused_and_reported_with_its_reason() {
+fn an_order_against_the_policy_is_refused_with_its_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let control = open_admission(folder.path(), &key, POLICY);
@@ -320,7 +320,7 @@ fn an_order_not_signed_by_the_controller_is_ignored() {
 }
 
 #[test]
-fn an_order_that_was_carried_out_is_not_begun_by_a_replay() {
+fn a_replayed_order_is_not_carried_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let control = open_admission(folder.path(), &key, POLICY);

@@ -61,7 +61,7 @@ fn admit_reflector(
 }
 
 #[test]
-fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
+fn a_lease_ends_by_the_controller_clock_despite_the_local_offset() {
     let key = SigningKey::new();
     for seconds in [0, 7 * 3600, -7 * 3600] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -86,7 +86,7 @@ fn a_lease_ends_by_the_controllers_clock_wherever_ours_stands() {
 }
 
 #[test]
-fn no_order_begins_before_the_clocks_are_compared() {
+fn no_order_begins_before_the_clock_offset_is_known() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let policy = Policy::parse(&Source::new("agent.toml", POLICY)).expect("a policy");
@@ -126,7 +126,7 @@ fn capture() -> Order {
 }
 
 #[test]
-fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not() {
+fn a_stepped_clock_is_detected_in_the_next_reading_and_a_slewed_one_is_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let mut control = open_admission(folder.path(), &key, POLICY);
@@ -158,7 +158,7 @@ fn a_clock_that_is_set_shows_in_the_next_reading_and_one_that_is_slewed_does_not
 }
 
 #[test]
-fn a_ninth_capture_at_a_time_has_to_wait_and_is_counted() {
+fn a_ninth_simultaneous_capture_is_refused_and_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let mut control = open_admission(folder.path(), &key, POLICY);
@@ -213,7 +213,7 @@ fn running_orders_end_with_the_policy_hours_and_the_byte_budget() {
 }
 
 #[test]
-fn spent_bytes_survive_a_kill_until_the_end_of_the_day() {
+fn the_daily_byte_usage_survives_a_kill() {
     let folder = tempfile::tempdir().expect("a folder");
     let key = SigningKey::new();
     let open = |moment: Moment| {

@@ -342,6 +342,6 @@ fn campaign(blocks: u32) -> Campaign {
         id: CampaignId::from_bytes([7; 16]),
         blocks,
         status: CampaignStatus::Complete,
-        ..Campaign::begun("virtual", Wall::from_unix_nanos(START))
+        ..Campaign::new("virtual", Wall::from_unix_nanos(START))
     }
 }

@@ -12,7 +12,7 @@ fn plan(lines: &str, url: &str) -> String {
 }
 
 #[test]
-fn flow_sets_multiply_and_their_messages_are_counted() {
+fn flow_sets_expand_into_scenarios_with_message_counts() {
     let text = plan(
         "interval = \"200ms\"\nflows = [8, 512]\nrenewal = \"30s\"",
         "udp://a",
@@ -45,7 +45,7 @@ fn flow_sets_multiply_and_their_messages_are_counted() {
 }
 
 #[test]
-fn more_syns_are_sent_where_they_are_allowed() {
+fn allowed_targets_may_get_a_higher_syn_rate() {
     let text = plan(
         "interval = \"1s\"\nflows = 512\nrate_cap = 512",
         "syn://a:80",

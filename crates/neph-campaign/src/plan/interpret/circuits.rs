@@ -47,7 +47,9 @@ pub(super) fn check(endpoints: &[Endpoint], problems: &Problems<'_>) {
         }
         let duplicate = known_circuits
             .iter()
-            .find(|(_, other_circuit, over)| (*other_circuit, *over) == (circuit, network));
+            .find(|(_, other_circuit, other_network)| {
+                (*other_circuit, *other_network) == (circuit, network)
+            });
         if let Some((other, ..)) = duplicate {
             let message =
                 format!("'{name}' and '{other}' are the same circuit over the same network");
@@ -74,7 +76,7 @@ mod tests {
         circuit = \"a-l\"\nnetwork = \"docker\"\n";
 
     #[test]
-    fn each_circuit_over_each_network_is_one_endpoint_from_one_site() {
+    fn each_circuit_and_network_has_one_endpoint_and_one_site() {
         parse(&Source::new("p.toml", PLAN)).expect("a good plan");
         for (from, to, part) in [
             (

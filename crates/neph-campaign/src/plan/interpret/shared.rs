@@ -125,7 +125,7 @@ mod tests {
         [[shared_overlay]]\nname = \"weave\"\ncircuits = \"ams -> web\"\n";
 
     #[test]
-    fn modes_links_and_periods_read() {
+    fn modes_links_and_periods_are_parsed() {
         let plan = parse(&Source::new("p.toml", PLAN)).expect("a good plan");
         let every = plan.strict_block_interval.as_ref().expect("a period");
         assert_eq!(
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_sentences_with_a_remedy() {
+    fn mistakes_are_reported_with_a_remedy() {
         let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");

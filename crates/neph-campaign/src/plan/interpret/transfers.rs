@@ -128,7 +128,7 @@ mod tests {
         [[endpoint]]\nname = \"to lju\"\nurl = \"wss://lju:8080\"\n";
 
     #[test]
-    fn a_transfer_is_a_scenario_once_whatever_varies_for_messages() {
+    fn a_transfer_has_one_scenario_however_message_parameters_vary() {
         let plan = parse(&Source::new("p.toml", PLAN)).expect("a good plan");
         let matrix = scenarios(&plan);
         let transfers: Vec<_> = matrix
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_transfers_alone_needs_no_interval() {
+    fn a_plan_with_only_transfers_needs_no_interval() {
         let text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = \"tcp throughput\"\n\
             [[endpoint]]\nname = \"e\"\nurl = \"udp://10.0.0.2\"\n";
         let plan = parse(&Source::new("p.toml", text)).expect("a good plan");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_sentences_with_a_remedy() {
+    fn mistakes_are_reported_with_a_remedy() {
         let problem_after = |from: &str, to: &str| {
             let text = PLAN.replace(from, to);
             assert_ne!(text, PLAN, "{from}");

@@ -104,7 +104,7 @@ fn endpoints_are_measured_in_all_seasons_unless_they_name_one() {
 }
 
 #[test]
-fn a_season_may_have_a_topology_of_its_own() {
+fn a_season_may_have_a_separate_topology() {
     let lab = "[lab]\ntopology = \"low.toml\"\nprober = \"p\"\n";
     let text = format!(
         "{PLAN}{lab}[[season]]\nname = \"low\"\n[[season]]\nname = \"high\"\n\

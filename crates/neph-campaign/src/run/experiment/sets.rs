@@ -71,7 +71,7 @@ mod tests {
     use crate::plan::parse;
 
     #[test]
-    fn streams_fail_without_those_of_the_other_site_and_other_transfers_count() {
+    fn media_streams_fail_if_those_of_the_other_site_fail() {
         let plan_text = "version = 1\nname = \"p\"\nduration = \"10s\"\nmeasure = [\"media\", \"tcp throughput\"]\n\
             [[endpoint]]\nname = \"a\"\nurl = \"udp://10.0.0.1\"\n\
             [[endpoint]]\nname = \"b\"\nurl = \"udp://10.0.0.2\"\n";

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn once_a_reflector_has_answered_only_a_reflector_is_accepted() {
+fn after_a_reflector_answered_a_third_party_server_is_refused() {
     use FakeOutcome::{Complete, CtrlC, Refused};
     let mut lab = Lab::new(PLAN, &[Refused, Complete, CtrlC]);
     lab.executor.reflector = true;
@@ -18,7 +18,7 @@ fn once_a_reflector_has_answered_only_a_reflector_is_accepted() {
 }
 
 #[test]
-fn another_plan_does_not_go_on_with_this_campaign() {
+fn a_campaign_cannot_be_resumed_with_another_plan() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::CtrlC]);
     lab.run_campaign().expect("it runs");
     lab.plan = parse(&Source::new("p.toml", PLAN.replace("256", "512"))).expect("no mistakes");

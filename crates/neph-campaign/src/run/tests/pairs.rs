@@ -56,7 +56,7 @@ fn all_pairs_of_a_flow_set_run_at_the_same_time() {
 }
 
 #[test]
-fn pairs_in_turn_run_one_after_the_other() {
+fn sequential_pairs_run_one_after_the_other() {
     let plan_text = PLAN.replace("pause", "pairs = \"in turn\"\npause");
     let mut lab = Lab::new(&plan_text, &[]);
     lab.run_campaign().expect("it runs");
@@ -65,7 +65,7 @@ fn pairs_in_turn_run_one_after_the_other() {
 }
 
 #[test]
-fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
+fn a_failed_pair_is_retried_and_the_others_keep_their_results() {
     let outcomes = [
         FakeOutcome::Complete,
         FakeOutcome::Refused,
@@ -85,7 +85,7 @@ fn a_pair_that_fails_is_tried_again_and_the_others_stand() {
 }
 
 #[test]
-fn ctrl_c_and_a_kill_cut_all_pairs_off_and_resume_measures_them_together_again() {
+fn interrupted_pairs_are_measured_concurrently_again_on_resume() {
     for outcome in [FakeOutcome::CtrlC, FakeOutcome::Killed] {
         let mut lab = Lab::new(PLAN, &[outcome; 3]);
         if let Ok((campaign, _)) = lab.run_campaign() {

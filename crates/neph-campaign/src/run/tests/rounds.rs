@@ -46,7 +46,7 @@ fn block_starts(lab: &Lab) -> Vec<i64> {
 }
 
 #[test]
-fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
+fn circuits_of_a_round_run_concurrently_and_use_each_site_once() {
     let mut lab = Lab::new(PLAN, &[]);
     let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);
@@ -85,7 +85,7 @@ fn circuits_of_a_round_run_at_the_same_time_and_no_site_is_twice_in_it() {
 }
 
 #[test]
-fn a_block_that_takes_longer_than_its_period_leaves_one_out_and_shifts_no_other() {
+fn a_block_longer_than_its_period_skips_one_start_and_shifts_no_other() {
     let mut lab = Lab::new(PLAN, &[FakeOutcome::Broken]);
     let (campaign, _) = lab.run_campaign().expect("it runs");
     assert_eq!(campaign.status, CampaignStatus::Complete);

@@ -45,7 +45,7 @@ fn season(lab: &Lab, experiment: &Experiment) -> String {
 }
 
 #[test]
-fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
+fn experiments_stay_within_their_season_and_use_it_to_its_end() {
     let mut lab = Lab::new(PLAN, &[]);
     let (campaign, progress) = lab.run_campaign().expect("a campaign");
     assert_eq!(campaign.status, CampaignStatus::Complete);
@@ -77,7 +77,7 @@ fn every_experiment_lies_within_its_season_and_a_season_is_used_to_its_end() {
 }
 
 #[test]
-fn a_kill_or_ctrl_c_in_a_season_repeats_only_the_cut_experiment() {
+fn a_kill_or_ctrl_c_in_a_season_repeats_only_the_interrupted_experiment() {
     let mut lab = Lab::new(
         PLAN,
         &[
@@ -128,7 +128,7 @@ fn the_next_season_follows_from_the_hour_and_open_experiments() {
 }
 
 #[test]
-fn an_experiment_that_no_season_has_room_for_is_refused_before_anything_runs() {
+fn an_experiment_longer_than_every_season_is_refused_before_the_start() {
     let plan_text = PLAN.replace("messages = 10", "messages = 60");
     let source = neph_text::Source::new("p.toml", plan_text);
     let problems = crate::plan::parse(&source).expect_err("with its pause it is too long");

@@ -47,7 +47,7 @@ fn reasons(agreement: &StartAgreement) -> Vec<String> {
 }
 
 #[test]
-fn a_guard_is_made_of_the_two_widest_clocks() {
+fn a_guard_is_the_sum_of_the_two_largest_clock_bounds() {
     let guard = guard();
     assert_eq!(guard.bound, BOUND);
     assert_eq!(guard.between, Span::from_millis(140));
@@ -69,7 +69,7 @@ fn a_slot_begins_when_both_ends_are_ready_before_its_start() {
 }
 
 #[test]
-fn a_slot_that_does_not_begin_has_the_reason_and_the_party() {
+fn a_missed_slot_has_the_reason_and_the_party() {
     let mut late_slot = agreement();
     late_slot.record_report("ams", &PartyReport::Ready(BOUND), at(90));
     assert_eq!(late_slot.decide(at(98)), StartDecision::Miss);
@@ -128,7 +128,7 @@ fn a_party_begins_and_stops_by_its_own_clock() {
 }
 
 #[test]
-fn a_party_that_was_not_notified_overslept_or_lost_its_clock_does_not_begin() {
+fn a_party_without_notification_wakeup_or_clock_does_not_begin() {
     let miss_reason = |mut party: SlotEnd, now, offset| match party.step(now, offset) {
         SlotStep::Over(PartyReport::Refused(reason)) => reason,
         step => panic!("{step:?}"),

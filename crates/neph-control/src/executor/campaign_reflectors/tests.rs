@@ -89,7 +89,7 @@ fn only_orders_that_need_a_missing_reflector_wait_for_it() {
 }
 
 #[test]
-fn orders_wait_for_an_agent_that_has_disconnected_until_it_is_back() {
+fn orders_wait_for_a_disconnected_agent_until_it_reconnects() {
     let mut reflectors = at_ports(&[("lju", 8601)]);
     let id = start(&mut reflectors, "lju");
     let (order, now) = (order_to(8601), Span::from_secs(1));
@@ -118,7 +118,7 @@ fn orders_wait_for_an_agent_that_has_disconnected_until_it_is_back() {
 }
 
 #[test]
-fn a_reflector_that_cannot_start_is_ordered_again_within_eight_seconds() {
+fn a_reflector_that_cannot_start_is_retried_within_eight_seconds() {
     let mut reflectors = at_ports(&[("ams", 8600)]);
     let (ams, mut now) = (name("ams"), Span::ZERO);
     for _ in 0..8 {

@@ -102,7 +102,7 @@ fn run_plan(
         version: "1".to_owned(),
         commit: "c".to_owned(),
     };
-    let mut crew = Participants {
+    let mut participants = Participants {
         store: store.as_mut(),
         executor,
         observer: &mut NoObserver,
@@ -110,8 +110,8 @@ fn run_plan(
         stop: &Stop::new(),
     };
     let ended = match before {
-        None => start(plan, None, None, &build, &mut crew),
-        Some(campaign) => resume(plan, campaign, &build, &mut crew),
+        None => start(plan, None, None, &build, &mut participants),
+        Some(campaign) => resume(plan, campaign, &build, &mut participants),
     };
     ended.map(|(campaign, _)| campaign)
 }
@@ -161,7 +161,7 @@ fn check(folder: &Path) {
 }
 
 #[test]
-fn a_campaign_is_stored_as_if_it_were_carried_out_here() {
+fn a_remote_campaign_is_stored_like_a_local_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let agent = OneAgent::start();
     let mut executor = agent.executor(&folder.path().join("inbox"));
@@ -183,7 +183,7 @@ fn plan_of_two() -> Plan {
 }
 
 #[test]
-fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
+fn concurrent_experiments_of_several_sites_are_adopted_together() {
     let folder = tempfile::tempdir().expect("a folder");
     let agents = ["a", "b"].map(|name| OneAgent::with_name(&name.parse().expect("a name")));
     let mut campaign = None;
@@ -211,14 +211,14 @@ fn experiments_at_several_sites_at_the_same_time_are_adopted_with_each_other() {
         let of_block = experiments
             .iter()
             .filter(|experiment| experiment.block == block);
-        let begun: Vec<i64> = of_block
+        let starts: Vec<i64> = of_block
             .map(|experiment| experiment.started.unix_nanos())
             .collect();
-        let ends = begun.iter().max().zip(begun.iter().min());
+        let ends = starts.iter().max().zip(starts.iter().min());
         let spread = ends.map(|(last, first)| last - first);
         assert!(
             spread.is_some_and(|spread| spread < 200_000_000),
-            "{begun:?}"
+            "{starts:?}"
         );
     }
     for experiment in &experiments {

@@ -43,7 +43,7 @@ fn cancel_unsent(executor: &mut AgentsExecutor<Wire>, ticket: Ticket) {
 }
 
 #[test]
-fn a_cancelled_order_for_an_agent_that_is_away_is_not_sent_when_the_agent_is_back() {
+fn a_cancelled_order_is_not_sent_to_a_reconnected_agent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut executor = executor(folder.path(), BTreeMap::new());
     executor.dispatcher.mark_disconnected(&agent());
@@ -54,7 +54,7 @@ fn a_cancelled_order_for_an_agent_that_is_away_is_not_sent_when_the_agent_is_bac
 }
 
 #[test]
-fn a_cancelled_order_for_an_agent_that_may_have_it_is_cancelled_there() {
+fn an_order_that_may_have_arrived_is_cancelled_at_the_agent() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut executor = executor(folder.path(), BTreeMap::new());
     let ticket = executor.submit(Order::Experiments(vec![order("udp://127.0.0.1:8600")]));

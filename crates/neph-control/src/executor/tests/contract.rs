@@ -30,16 +30,16 @@ pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq
 /// Tests the claims on executors of socket-based agents; `make` owns what they need.
 pub(super) fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>) {
     let subject = contract::Subject {
-        short: || of_messages(40),
-        long: || of_messages(100_000),
-        impossible: || order("ws://127.0.0.1:1"),
+        short_order: || of_messages(40),
+        long_order: || of_messages(100_000),
+        impossible_order: || order("ws://127.0.0.1:1"),
         journalled,
     };
     contract::hold(make, subject);
 }
 
 #[test]
-fn the_contract_of_executors_holds_over_a_bus() {
+fn the_agents_executor_fulfils_the_contract_over_a_bus() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut agents = Vec::new();
     hold(&mut || {

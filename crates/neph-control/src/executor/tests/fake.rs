@@ -15,7 +15,7 @@ pub(super) const MESSAGES: u64 = 6;
 /// Records one message per poll, and counts the starts of each experiment.
 #[derive(Debug)]
 pub(super) struct Fake {
-    begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    starts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
     running: BTreeMap<Ticket, (Vec<ExperimentOrder>, u64)>,
     next: Ticket,
 }
@@ -30,9 +30,9 @@ pub(super) fn ended(ending: Ending) -> ExperimentResult {
 }
 
 impl Fake {
-    pub(super) fn new(begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>) -> Self {
+    pub(super) fn new(starts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>) -> Self {
         Self {
-            begun,
+            starts,
             running: BTreeMap::new(),
             next: Ticket(0),
         }
@@ -47,8 +47,8 @@ impl Executor for Fake {
         let ticket = self.next;
         self.next.0 += 1;
         for order in &orders {
-            let mut begun = self.begun.lock().expect("whole");
-            *begun.entry(order.experiment.id).or_default() += 1;
+            let mut starts = self.starts.lock().expect("whole");
+            *starts.entry(order.experiment.id).or_default() += 1;
         }
         self.running.insert(ticket, (orders, 0));
         ticket

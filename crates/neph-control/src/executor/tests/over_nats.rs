@@ -89,8 +89,8 @@ fn running(enrolled: &Enrolled, servers: &str) -> Running {
 }
 
 #[test]
-fn the_contract_of_executors_holds_over_nats() {
-    if !has_server("the_contract_of_executors_holds_over_nats") {
+fn the_agents_executor_fulfils_the_contract_over_nats() {
+    if !has_server("the_agents_executor_fulfils_the_contract_over_nats") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -161,8 +161,8 @@ fn carry_out(
 }
 
 #[test]
-fn a_server_that_is_killed_while_an_order_runs_loses_nothing() {
-    if !has_server("a_server_that_is_killed_while_an_order_runs_loses_nothing") {
+fn a_nats_server_killed_during_an_order_loses_no_messages() {
+    if !has_server("a_nats_server_killed_during_an_order_loses_no_messages") {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -180,7 +180,7 @@ fn a_server_that_is_killed_while_an_order_runs_loses_nothing() {
 }
 
 #[test]
-fn an_agent_whose_server_hangs_in_a_cluster_of_three_goes_to_another_and_loses_nothing() {
+fn an_agent_switches_from_a_hanging_server_of_a_cluster_without_loss() {
     if !has_server("an_agent_whose_server_hangs_in_a_cluster_of_three") {
         return;
     }

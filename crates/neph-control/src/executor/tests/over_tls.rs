@@ -54,7 +54,7 @@ fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> R
 }
 
 #[test]
-fn the_contract_of_executors_holds_over_tls() {
+fn the_agents_executor_fulfils_the_contract_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut controllers = Vec::new();
     contract::hold(&mut || {
@@ -82,13 +82,14 @@ fn the_contract_of_executors_holds_over_tls() {
 }
 
 #[test]
-fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() {
+fn only_enrolled_agents_may_connect_and_revoked_ones_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let [ours, theirs] = ["ours", "theirs"].map(|folder_name| folder.path().join(folder_name));
     let (here, other_controller) = (controller(&ours), controller(&theirs));
     let (address, other_address) = (address_of(&here), address_of(&other_controller));
     let invitation = invite(&ours, "ams", 1);
-    let mine = enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
+    let identity_of_ams =
+        enrol(&address, &invitation, &folder.path().join("ams")).expect("enrolled");
     let used = enrol(&address, &invitation, &folder.path().join("x")).expect_err("it is used");
     assert!(matches!(used, EnrolError::Refused(_)), "{used}");
     let forged = Invitation {
@@ -102,11 +103,12 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
     let other = enrol(&other_address, &foreign, &folder.path().join("other")).expect("enrolled");
     // Neither trusts the other's authority.
     WebSocketLink::connect(&address, &other).expect_err("another controller's agent");
-    let error = WebSocketLink::connect(&other_address, &mine).expect_err("another controller");
+    let error =
+        WebSocketLink::connect(&other_address, &identity_of_ams).expect_err("another controller");
     assert!(matches!(error, EnrolError::OtherController), "{error}");
     drop(other_controller);
 
-    let agent = running(address, mine, folder.path().join("ams"));
+    let agent = running(address, identity_of_ams, folder.path().join("ams"));
     let present = || {
         let other_agents = agents_at(&ControllerPlace::Folder(ours.clone()));
         other_agents.expect("it runs").connected
@@ -129,7 +131,7 @@ fn only_an_agent_that_is_enrolled_here_is_let_in_and_a_revoked_one_is_cut_off() 
 
 /// Each role connects to the path of the other role.
 #[test]
-fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
+fn the_certificate_of_one_role_is_not_accepted_for_the_other() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let here = controller(folder);
@@ -169,7 +171,7 @@ fn the_certificate_of_one_role_is_not_accepted_as_the_others() {
 }
 
 #[test]
-fn one_controller_has_a_folder_and_an_agent_one_campaign() {
+fn a_folder_has_one_controller_and_an_agent_one_campaign() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = controller(folder.path());
     Controller::start(folder.path(), ([127, 0, 0, 1], 0).into(), None).expect_err("one runs there");

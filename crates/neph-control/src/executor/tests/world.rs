@@ -31,7 +31,7 @@ pub(super) struct ControllerWorld {
     time: Arc<AtomicI64>,
     controller: Option<AgentsExecutor<Wire>>,
     agents: BTreeMap<AgentName, Option<Worker<Fake>>>,
-    begun: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
+    starts: Arc<Mutex<BTreeMap<ExperimentId, u64>>>,
     campaign: CampaignId,
     orders: Vec<Order>,
     /// Experiments of each open ticket.
@@ -39,7 +39,7 @@ pub(super) struct ControllerWorld {
     journals: BTreeMap<ExperimentId, PathBuf>,
     /// The store: messages and endings.
     stored: BTreeMap<ExperimentId, (Vec<Message>, Ending)>,
-    dice: SeededRandom,
+    random: SeededRandom,
     lossy: bool,
     pub(super) happened: BTreeMap<&'static str, u64>,
 }
@@ -67,13 +67,13 @@ impl ControllerWorld {
             time: Arc::default(),
             controller: None,
             agents: agents.into_iter().collect(),
-            begun: Arc::default(),
+            starts: Arc::default(),
             campaign,
             orders: (0..ORDERS).map(of).collect(),
             open: BTreeMap::new(),
             journals: BTreeMap::new(),
             stored: BTreeMap::new(),
-            dice: SeededRandom::new(seed),
+            random: SeededRandom::new(seed),
             lossy: true,
             happened: BTreeMap::new(),
         }
@@ -87,20 +87,20 @@ impl ControllerWorld {
                 reflectors: BTreeMap::new(),
             };
             let time = Arc::clone(&self.time);
-            let elapsed = Elapsed(Box::new(move || {
+            let time = Elapsed(Box::new(move || {
                 Span::from_nanos(time.load(Ordering::Relaxed))
             }));
             let folder = self.folder.path().join("controller");
             let dispatcher = Dispatcher::open(&folder, signer()).expect("readable");
-            let mut made = AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), elapsed);
+            let mut created = AgentsExecutor::with_time(dispatcher, sites, self.wire.clone(), time);
             self.open.clear();
-            for (ticket, order) in made.adopt(self.campaign).expect("readable") {
+            for (ticket, order) in created.adopt(self.campaign).expect("readable") {
                 self.open.insert(ticket, experiments_of(&order));
             }
-            made.dispatcher.part_bytes = PART;
+            created.dispatcher.part_bytes = PART;
             // No wait at the end, as after a kill.
-            made.confirmation_wait = Span::ZERO;
-            self.controller = Some(made);
+            created.confirmation_wait = Span::ZERO;
+            self.controller = Some(created);
         }
         self.controller.as_mut().expect("made")
     }
@@ -137,11 +137,11 @@ impl ControllerWorld {
 
     fn step(&mut self) {
         self.time.fetch_add(100_000_000, Ordering::Relaxed);
-        match self.dice.roll() % 10 {
+        match self.random.roll() % 10 {
             0 => self.order_one(),
             1..=3 => self.control(),
             4..=8 => self.agent(),
-            _ if self.lossy && self.dice.percent(25) => self.kill(),
+            _ if self.lossy && self.random.percent(25) => self.kill(),
             _ => self.control(),
         }
     }
@@ -200,7 +200,7 @@ impl ControllerWorld {
         };
         assert_eq!(endings.len(), experiments.len());
         for (id, ending) in experiments.iter().zip(endings) {
-            if self.lossy && self.dice.percent(10) {
+            if self.lossy && self.random.percent(10) {
                 self.kill_controller();
                 return false;
             }
@@ -209,7 +209,7 @@ impl ControllerWorld {
                 let messages = journal.map_or_else(Vec::new, |folder| read(folder, *id));
                 self.stored.insert(*id, (messages, ending));
             }
-            if self.lossy && self.dice.percent(10) {
+            if self.lossy && self.random.percent(10) {
                 self.kill_controller();
                 return false;
             }
@@ -220,14 +220,14 @@ impl ControllerWorld {
 
     /// One step of one agent.
     fn agent(&mut self) {
-        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
-        let begun = Arc::clone(&self.begun);
-        let folder = self.folder.path().join(which.as_str());
+        let agent = name(["a", "b"][usize::try_from(self.random.roll() % 2).expect("small")]);
+        let starts = Arc::clone(&self.starts);
+        let folder = self.folder.path().join(agent.as_str());
         let mut sent_messages = Vec::new();
-        let worker = self.agents.get_mut(&which).expect("it is there");
+        let worker = self.agents.get_mut(&agent).expect("it is there");
         let worker = worker.get_or_insert_with(|| {
-            let guard = guard(&folder, &which, authority().certificate());
-            let worker = Worker::new(&folder, Fake::new(begun), "1", guard).expect("readable");
+            let guard = guard(&folder, &agent, authority().certificate());
+            let worker = Worker::new(&folder, Fake::new(starts), "1", guard).expect("readable");
             sent_messages.push(worker.hello());
             worker
         });
@@ -235,18 +235,18 @@ impl ControllerWorld {
             let mut wires = self.wire.lock();
             wires
                 .to_agents
-                .entry(which.clone())
+                .entry(agent.clone())
                 .or_default()
                 .pop_front()
         };
         if let Some(message) = received {
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 *self.happened.entry("doubled").or_default() += 1;
                 let mut wires = self.wire.lock();
-                let queue = wires.to_agents.entry(which.clone()).or_default();
+                let queue = wires.to_agents.entry(agent.clone()).or_default();
                 queue.push_back(message.clone());
             }
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 *self.happened.entry("lost").or_default() += 1;
             } else {
                 sent_messages.extend(worker.take(message).expect("writable"));
@@ -255,34 +255,34 @@ impl ControllerWorld {
             sent_messages.extend(worker.work(Span::ZERO).expect("writable"));
         }
         for message in sent_messages {
-            if self.lossy && self.dice.percent(15) {
+            if self.lossy && self.random.percent(15) {
                 self.count("lost");
                 continue;
             }
-            let is_reset = self.lossy && self.dice.percent(10);
+            let is_reset = self.lossy && self.random.percent(10);
             let mut wires = self.wire.lock();
-            if is_reset && let Some(late) = wires.late.replace((which.clone(), message.clone())) {
+            if is_reset && let Some(late) = wires.late.replace((agent.clone(), message.clone())) {
                 wires.to_controller.push_back(late);
             }
-            wires.to_controller.push_back((which.clone(), message));
+            wires.to_controller.push_back((agent.clone(), message));
         }
     }
 
     fn kill(&mut self) {
-        if self.dice.percent(40) {
+        if self.random.percent(40) {
             self.kill_controller();
             return;
         }
-        let which = name(["a", "b"][usize::try_from(self.dice.roll() % 2).expect("small")]);
+        let agent = name(["a", "b"][usize::try_from(self.random.roll() % 2).expect("small")]);
         self.count("agent killed");
-        self.agents.insert(which.clone(), None);
-        self.wire.lock().to_agents.remove(&which);
+        self.agents.insert(agent.clone(), None);
+        self.wire.lock().to_agents.remove(&agent);
     }
 
     fn kill_controller(&mut self) {
         self.count("controller killed");
         let killed = self.controller.take();
-        if let Some(mut killed) = killed.filter(|_| self.dice.percent(30)) {
+        if let Some(mut killed) = killed.filter(|_| self.random.percent(30)) {
             self.count("power lost");
             killed.dispatcher.lose_power();
         }
@@ -291,7 +291,7 @@ impl ControllerWorld {
     }
 
     /// Agent b sends hostile messages about an order of a.
-    pub(super) fn lie(&mut self) {
+    pub(super) fn send_forged_messages(&mut self) {
         self.orders.clear();
         while !self.open.is_empty() {
             self.lossy = false;
@@ -326,7 +326,7 @@ impl ControllerWorld {
             bytes: vec![1, 2, 3],
         };
         let state = |id: OrderId, state: OrderState| FromAgent::State { id, state };
-        let lies = [
+        let forged_messages = [
             ("b", state(id, ended(Vec::new()))),
             ("b", FromAgent::Part(part)),
             ("b", state(id, OrderState::Forgotten)),
@@ -342,9 +342,9 @@ impl ControllerWorld {
             ),
             ("a", state(OrderId::new(), OrderState::Forgotten)),
         ];
-        for (agent, lie) in lies {
+        for (agent, message) in forged_messages {
             let mut wires = self.wire.lock();
-            wires.to_controller.push_back((name(agent), lie));
+            wires.to_controller.push_back((name(agent), message));
         }
     }
 
@@ -353,12 +353,12 @@ impl ControllerWorld {
         let failed = |(_, ending): &&(Vec<Message>, Ending)| *ending != Ending::Complete;
         let cut_off = self.stored.values().filter(failed).count();
         *self.happened.entry("cut off").or_default() += cut_off as u64;
-        let begun = self.begun.lock().expect("whole");
-        assert!(begun.values().all(|times| *times == 1), "{begun:?}");
+        let starts = self.starts.lock().expect("whole");
+        assert!(starts.values().all(|times| *times == 1), "{starts:?}");
         let expected: Vec<Message> = (0..MESSAGES).map(message).collect();
         let ids: BTreeSet<_> = self.stored.keys().collect();
         assert!(
-            begun.keys().all(|id| ids.contains(id)),
+            starts.keys().all(|id| ids.contains(id)),
             "what was carried out is stored"
         );
         for (id, (messages, ending)) in &self.stored {

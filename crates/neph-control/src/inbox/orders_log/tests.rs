@@ -20,15 +20,15 @@ fn text(host: &str) -> Vec<u8> {
     serde_json::to_vec(&sent).expect("plain")
 }
 
-fn left(folder: &Path) -> Vec<(OrderId, bool)> {
-    let (_, left) = OrdersLog::open(folder).expect("readable");
-    assert!(left.is_same_boot);
-    let orders = left.orders.into_iter();
+fn remaining_orders(folder: &Path) -> Vec<(OrderId, bool)> {
+    let (_, earlier) = OrdersLog::open(folder).expect("readable");
+    assert!(earlier.is_same_boot);
+    let orders = earlier.orders.into_iter();
     orders.map(|order| (order.id, order.is_stored)).collect()
 }
 
 #[test]
-fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
+fn an_orders_log_truncated_at_any_byte_keeps_all_earlier_synced_orders() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("orders.log");
     let (mut log, before) = OrdersLog::open(folder.path()).expect("writable");
@@ -51,10 +51,10 @@ fn a_log_that_is_cut_at_any_byte_has_every_order_that_was_synced_before_it() {
     let mut observed = std::collections::BTreeSet::new();
     for cut in usize::try_from(synced).expect("short")..=whole_log.len() {
         fs::write(&path, &whole_log[..cut]).expect("writable");
-        let left = left(folder.path());
-        assert_eq!(left.last(), Some(&(ids[2], false)));
-        assert!(left.iter().any(|(id, _)| *id == ids[1]));
-        observed.insert(left);
+        let remaining_orders = remaining_orders(folder.path());
+        assert_eq!(remaining_orders.last(), Some(&(ids[2], false)));
+        assert!(remaining_orders.iter().any(|(id, _)| *id == ids[1]));
+        observed.insert(remaining_orders);
     }
     let (first, second, third) = (ids[0], ids[1], (ids[2], false));
     let states = [
@@ -84,7 +84,7 @@ fn an_orders_log_does_not_grow_with_completed_orders() {
     }
     assert!(longest < MIN_REWRITE_BYTES + (2 << 20), "{longest}");
     drop(log);
-    assert_eq!(left(folder.path()), [(stays, false)]);
+    assert_eq!(remaining_orders(folder.path()), [(stays, false)]);
     let length = fs::metadata(folder.path().join("orders.log")).expect("there");
     assert!(length.len() < 4096, "{length:?}");
 }
@@ -100,7 +100,7 @@ fn a_file_that_is_no_log_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn one_that_was_killed_while_it_wrote_the_log_anew_leaves_the_old_one() {
+fn a_kill_while_the_log_is_rewritten_keeps_the_old_log() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut log, _) = OrdersLog::open(folder.path()).expect("writable");
     let id = OrderId::new();
@@ -110,6 +110,6 @@ fn one_that_was_killed_while_it_wrote_the_log_anew_leaves_the_old_one() {
     let mut file = OpenOptions::new();
     let file = file.create(true).truncate(true).write(true).open(&partial);
     io::Write::write_all(&mut file.expect("writable"), b"neph or").expect("writable");
-    assert_eq!(left(folder.path()), [(id, false)]);
+    assert_eq!(remaining_orders(folder.path()), [(id, false)]);
     assert!(!partial.exists());
 }

@@ -167,7 +167,7 @@ fn runs_due_during_another_run_are_skipped() {
 }
 
 #[test]
-fn runs_due_while_no_controller_ran_are_missed() {
+fn runs_due_without_a_running_controller_are_missed() {
     let fixture = RunnerFixture::new("exit 0");
     let mut runner = fixture.runner(990);
     ends(&fixture, &mut runner, 1000, 1);
@@ -193,7 +193,7 @@ fn runs_due_while_no_controller_ran_are_missed() {
 }
 
 #[test]
-fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
+fn a_run_outlives_its_controller_and_is_monitored_by_the_next_one() {
     let fixture = RunnerFixture::new(UNTIL_RELEASED);
     let mut runner = fixture.runner(990);
     runner.step(at(1000)).expect("writable");
@@ -216,7 +216,7 @@ fn a_run_outlives_its_controller_and_the_next_one_follows_it() {
 }
 
 #[test]
-fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
+fn an_interrupted_run_is_resumed_until_the_next_is_due() {
     for (now, should_continue) in [(1050, true), (1150, false)] {
         let fixture = RunnerFixture::new("case $1 in run) kill -9 $$;; *) exit 0;; esac");
         let mut runner = fixture.runner(990);
@@ -241,7 +241,7 @@ fn a_run_that_was_cut_off_goes_on_until_the_next_is_due() {
 }
 
 #[test]
-fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
+fn a_stopping_controller_ends_its_runs_and_the_next_one_resumes_them() {
     let fixture = RunnerFixture::new(
         "case $1 in run) trap 'exit 130' TERM; while :; do sleep 0.02; done;; *) exit 0;; esac",
     );
@@ -264,7 +264,7 @@ fn a_controller_that_stops_ends_its_runs_and_the_next_one_goes_on() {
 }
 
 #[test]
-fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
+fn a_recorded_run_that_did_not_start_is_not_started_twice() {
     let fixture = RunnerFixture::new("exit 0");
     // As after a kill in between.
     let begun = Entry::Begun {
@@ -282,7 +282,7 @@ fn a_run_that_was_noted_and_not_started_does_not_begin_twice() {
 }
 
 #[test]
-fn the_run_of_a_removed_schedule_is_waited_for_and_reported() {
+fn the_run_of_a_removed_schedule_is_monitored_to_its_end() {
     let fixture =
         RunnerFixture::new("while [ ! -e \"$(dirname \"$0\")/end\" ]; do sleep 0.02; done");
     let mut runner = fixture.runner(990);
@@ -312,10 +312,10 @@ fn a_schedule_is_added_once_and_stops_when_it_is_removed() {
         .expect("readable")
         .pop()
         .expect("it is there");
-    let taken = book.add(&schedule).expect_err("it is there").to_string();
+    let name_taken = book.add(&schedule).expect_err("it is there").to_string();
     assert!(
-        taken.starts_with("there is a schedule s already"),
-        "{taken}"
+        name_taken.starts_with("there is a schedule s already"),
+        "{name_taken}"
     );
     let mut runner = fixture.runner(990);
     ends(&fixture, &mut runner, 1000, 1);

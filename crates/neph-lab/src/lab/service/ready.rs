@@ -10,7 +10,7 @@ use std::time::Duration;
 use neph_sys::clock;
 use neph_sys::deadline::Deadline;
 use neph_sys::ppoll::{self, Awaited};
-use neph_sys::process::{self, Birth};
+use neph_sys::process::{self, ChildOptions};
 
 use crate::topology::{Ready, ReadyCheck};
 
@@ -75,7 +75,9 @@ fn succeeds(command_line: &[String], wait_limit: WaitLimit<'_>) -> io::Result<bo
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    Birth::default().dies_with_thread().arrange(&mut command);
+    ChildOptions::default()
+        .dies_with_thread()
+        .arrange(&mut command);
     let mut child = command.spawn()?;
     if let Ok(ended) = process::descriptor(child.id()) {
         let mut awaited = [Awaited::readable(ended.as_fd())];

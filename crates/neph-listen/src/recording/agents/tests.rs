@@ -8,8 +8,8 @@ use neph_model::{ByteSize, Stop, Wall};
 use neph_wire::capture::{ETHERNET, pcap_header, pcap_record};
 
 use super::super::RecordingOptions;
-use super::super::begun::KERNEL;
-use super::super::spelling::Point;
+use super::super::point_text::Point;
+use super::super::started_capture::KERNEL;
 use super::*;
 use crate::{CaptureFile, PacketChoice};
 
@@ -80,7 +80,7 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Ve
     let tallies: Vec<Tally> = captures.iter().map(tally).collect();
     let (options, is_over, stop) = (options(), AtomicBool::new(false), Stop::new());
     let shared = shared(&options, &is_over, &stop);
-    let begun = points.iter().zip(&tallies).map(|(point, tally)| {
+    let started = points.iter().zip(&tallies).map(|(point, tally)| {
         let path = folder.path().join(&point.name);
         StartedCapture {
             point,
@@ -89,12 +89,12 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Ve
             tally,
         }
     });
-    let mut course = AgentPoints::of(begun.enumerate().collect(), shared);
+    let mut course = AgentPoints::of(started.enumerate().collect(), shared);
     assert_eq!(course.captures().len(), captures.len());
     for (index, (_, (captured, bytes))) in captures.iter().enumerate() {
-        let came = folder.path().join("came");
-        fs::write(&came, bytes).expect("writable");
-        course.ended(index, Ok((captured.clone(), &came)));
+        let received_path = folder.path().join("came");
+        fs::write(&received_path, bytes).expect("writable");
+        course.ended(index, Ok((captured.clone(), &received_path)));
     }
     let outcomes = course.finish().into_iter();
     let each = outcomes.map(|(_, outcome)| {
@@ -106,7 +106,7 @@ fn recorded(captures: &[(&str, (Captured, Vec<u8>))]) -> Vec<(PointRecording, Ve
 }
 
 #[test]
-fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
+fn a_capture_of_a_fast_clock_is_converted_to_local_time() {
     let outcome = recorded(&[("a", captured("k", &[10, 11], 7))]);
     let (recorded, bytes) = &outcome[0];
     assert_eq!(*bytes, captured("k", &[10, 11], 0).1);
@@ -118,7 +118,7 @@ fn a_capture_of_a_clock_that_is_ahead_has_this_hosts_times() {
 }
 
 #[test]
-fn captures_of_one_kernel_are_moved_by_one_offset() {
+fn captures_of_one_kernel_are_shifted_by_one_offset() {
     let (mut other, bytes) = captured("k", &[10], 7);
     other.clock[0].offset = Span::from_secs(8);
     let outcome = recorded(&[("a", captured("k", &[10], 7)), ("b", (other, bytes))]);
@@ -139,18 +139,18 @@ fn a_foreign_or_missing_capture_is_a_fault() {
     let shared = shared(&options, &is_over, &stop);
     for bytes in [b"Welcome to db1!\n".as_slice(), b"\xa1\xb2\xc3\xd4", &[]] {
         let path = folder.path().join("own");
-        let begun = StartedCapture {
+        let started = StartedCapture {
             point: &point,
             file: CaptureFile::create(&path).expect("a new file"),
             path: path.clone(),
             tally: &tally,
         };
-        let mut course = AgentPoints::of(vec![(0, begun)], shared);
-        let came = folder.path().join("came");
-        fs::write(&came, bytes).expect("writable");
+        let mut course = AgentPoints::of(vec![(0, started)], shared);
+        let received_path = folder.path().join("came");
+        fs::write(&received_path, bytes).expect("writable");
         let (captured, _) = captured("k", &[], 7);
         if !bytes.is_empty() {
-            course.ended(0, Ok((captured, &came)));
+            course.ended(0, Ok((captured, &received_path)));
         }
         let outcomes = course.finish();
         let is_fault = outcomes[0].1.fault.is_some();

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_losses_that_the_first_is_forgotten_take_no_more_memory() {
+    fn memory_is_bounded_for_any_number_of_lost_transactions() {
         let mut matching = Matching::new();
         let room = matching.lost.capacity();
         for _ in 0..MAX_REMEMBERED + 10 {
@@ -135,7 +135,7 @@ mod tests {
     proptest! {
         /// Any order of starts, losses and arrivals, compared with a list of the outcomes.
         #[test]
-        fn each_transaction_has_at_most_one_reply_and_each_reply_one_meaning(
+        fn each_transaction_has_at_most_one_reply_and_each_reply_one_class(
             steps in prop::collection::vec(0_u64..12, 1..300),
         ) {
             let mut matching = Matching::new();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_however_they_are_cut() {
+    fn bytes_are_counted_however_they_are_split() {
         let mut buffer = [0; 4];
         let (mut cutter, mut ticks) = (cut(&[1, 0, 3, 9, 0, 2]), 0);
         let mut go_on = || {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_repeated_and_goes_on_where_a_call_ended() {
+    fn a_repeated_pattern_continues_after_a_partial_write() {
         let mut cutter = cut(&[2, 0, 2, 4, 9]);
         let moved = put(&mut cutter, b"abcd", 10, &mut || true);
         assert_eq!(moved.expect("bytes"), Moved::All);

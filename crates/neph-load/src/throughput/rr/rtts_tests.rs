@@ -11,7 +11,7 @@ fn of(times: &[u64]) -> Rtts {
 }
 
 #[test]
-fn mean_deviation_and_jitter_are_those_of_the_times() {
+fn mean_deviation_and_jitter_match_the_rtts() {
     let rtts = of(&[2_000, 4_000, 4_000, 4_000, 5_000, 5_000, 7_000, 9_000]);
     assert_eq!((rtts.count(), rtts.mean()), (8, Some(Span::from_micros(5))));
     // Sum of squared deviations 32, divided by 7.
@@ -26,7 +26,7 @@ fn mean_deviation_and_jitter_are_those_of_the_times() {
 }
 
 #[test]
-fn of_nothing_there_is_no_figure_and_of_one_no_deviation() {
+fn without_rtts_there_is_no_figure_and_with_one_no_deviation() {
     let none = Rtts::default();
     assert_eq!(
         (none.mean(), none.deviation(), none.jitter()),
@@ -38,7 +38,7 @@ fn of_nothing_there_is_no_figure_and_of_one_no_deviation() {
 }
 
 #[test]
-fn a_lost_transaction_stands_between_two_times() {
+fn a_lost_transaction_interrupts_the_jitter() {
     let mut rtts = of(&[100]);
     rtts.interrupt();
     rtts.add(900);
@@ -78,7 +78,7 @@ fn clearing_keeps_the_memory_and_the_previous_rtt_for_jitter() {
 }
 
 #[test]
-fn very_long_times_still_have_a_deviation() {
+fn very_long_rtts_still_have_a_deviation() {
     let mut rtts = Rtts::default();
     for n in 0..40_u64 {
         rtts.add(3_000_000_000_000_000_000 * (n % 2) + 1);

@@ -119,8 +119,8 @@ impl Seconds {
             .map(|interval| interval.index + 1)
             .max()
             .unwrap_or(0);
-        let rest = self.next..end;
-        rest.map(|index| self.second(index)).collect()
+        let indices = self.next..end;
+        indices.map(|index| self.second(index)).collect()
     }
 
     fn second(&mut self, index: u32) -> RrSecond {
@@ -220,23 +220,23 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_report_holds_nothing_up() {
+    fn a_server_without_reports_delays_no_second() {
         let mut seconds = Seconds::of(1);
         for index in 0..3 {
             seconds.add(counted(0, index), Intervals::default());
         }
         assert_eq!(seconds.next().map(|second| second.index), Some(0));
         assert_eq!(seconds.next(), None);
-        let rest: Vec<u32> = seconds
+        let remaining_indices: Vec<u32> = seconds
             .remaining()
             .iter()
             .map(|rr_second| rr_second.index)
             .collect();
-        assert_eq!(rest, [1, 2]);
+        assert_eq!(remaining_indices, [1, 2]);
     }
 
     #[test]
-    fn an_interval_that_was_skipped_holds_nothing_up() {
+    fn a_skipped_interval_delays_no_second() {
         let mut seconds = Seconds::of(1);
         seconds.add(counted(0, 0), counted(0, 1));
         assert_eq!(seconds.next().map(|second| second.index), Some(0));

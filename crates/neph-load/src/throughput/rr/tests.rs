@@ -118,7 +118,7 @@ fn each_kind_carries_out_one_transaction_after_the_other_on_each_stream() {
 }
 
 #[test]
-fn sizes_up_to_the_largest_go_both_ways_and_a_reply_may_be_larger_than_its_request() {
+fn all_sizes_work_in_both_directions_and_replies_may_exceed_requests() {
     for (kind, request, reply) in [
         (RrKind::UdpRr, 65_507, 16),
         (RrKind::UdpRr, 16, 65_507),
@@ -158,7 +158,7 @@ fn a_client_that_polls_measures_the_same() {
 }
 
 #[test]
-fn counts_rtts_spec_and_address_survive_a_json_round_trip() {
+fn counts_rtts_spec_and_address_roundtrip_through_json() {
     let result = measured(&spec(RrKind::TcpRr));
     let text = serde_json::to_string(&result).expect("JSON");
     let read: RrMeasured = serde_json::from_str(&text).expect("the same");
@@ -167,7 +167,7 @@ fn counts_rtts_spec_and_address_survive_a_json_round_trip() {
 }
 
 #[test]
-fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_harm() {
+fn during_tcp_crr_other_clients_are_refused_and_malformed_requests_ignored() {
     with_server(None, |server| {
         let long = {
             let mut spec = spec(RrKind::TcpCrr);
@@ -186,14 +186,14 @@ fn while_connections_are_transactions_others_are_refused_and_nonsense_does_no_ha
                 &mut |_| {},
             );
             refusals.push(other.expect_err("it is busy").to_string());
-            for nonsense in [
+            for malformed in [
                 &b"GET / HTTP/1.1\r\n\r\n"[..],
                 b"NTPs\x01\0\0\0\0\0\0\0\0\0\0\x01",
                 b"",
             ] {
                 let mut stream = TcpStream::connect(server).expect("it listens");
-                stream.write_all(nonsense).expect("it is sent");
-                if !nonsense.is_empty() {
+                stream.write_all(malformed).expect("it is sent");
+                if !malformed.is_empty() {
                     let mut byte = [0];
                     assert!(
                         matches!(stream.read(&mut byte), Ok(0) | Err(_)),
@@ -237,8 +237,8 @@ fn a_rate_above_the_servers_cap_ends_the_test_and_keeps_its_results() {
 fn an_invalid_request_size_is_refused_before_connecting() {
     let mut few = spec(RrKind::UdpRr);
     few.ask.request_bytes = 15;
-    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
-    let refused = measure(request_of(nobody, &few), &Stop::new(), &mut |_| {});
+    let closed_address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let refused = measure(request_of(closed_address, &few), &Stop::new(), &mut |_| {});
     assert!(
         matches!(refused, Err(ThroughputError::InvalidRequest(_))),
         "{refused:?}"

@@ -6,7 +6,7 @@
 pub(super) struct Window {
     highest: u64,
     /// Bit n: `highest - n` was received.
-    came: u64,
+    received: u64,
 }
 
 impl Window {
@@ -15,8 +15,8 @@ impl Window {
     pub(super) const fn is_new(&mut self, number: u64) -> bool {
         if number > self.highest {
             let shift = number - self.highest;
-            self.came = if shift < 64 {
-                self.came << shift | 1
+            self.received = if shift < 64 {
+                self.received << shift | 1
             } else {
                 1
             };
@@ -28,8 +28,8 @@ impl Window {
             return false;
         }
         let bit = 1 << below;
-        let is_new = self.came & bit == 0;
-        self.came |= bit;
+        let is_new = self.received & bit == 0;
+        self.received |= bit;
         is_new
     }
 }
@@ -43,13 +43,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_new_once_and_an_old_one_never() {
+    fn a_sequence_number_is_new_once_and_an_old_one_never() {
         let mut window = Window::default();
-        let came = [1, 1, 3, 2, 2, 100, 3, 37, 37, 36, 0].map(|number| window.is_new(number));
+        let received = [1, 1, 3, 2, 2, 100, 3, 37, 37, 36, 0].map(|number| window.is_new(number));
         let expected = [
             true, false, true, true, false, true, false, true, false, false, false,
         ];
-        assert_eq!(came, expected);
+        assert_eq!(received, expected);
     }
 
     proptest! {

@@ -79,7 +79,7 @@ fn connects_report_the_kernels_rtt_and_reuse_one_port() {
 }
 
 #[test]
-fn a_refusal_is_a_reply_as_the_program_saw_it() {
+fn a_refused_connect_is_a_reply_with_an_application_timestamp() {
     let closed = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = closed.local_addr().expect("bound");
     drop(closed);

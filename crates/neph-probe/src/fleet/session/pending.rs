@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stay_at_the_peer_longer_than_the_round_trip_is_not_believed() {
+    fn a_peer_processing_time_above_the_rtt_is_discarded() {
         let reported_of = |residence| {
             let reply = Arrival {
                 at: Instant::from_nanos(1_000),

@@ -17,7 +17,7 @@ const MS: i64 = 1_000_000;
 const PORTS: u16 = 1_000;
 
 #[test]
-fn a_message_under_way_is_small() {
+fn a_pending_message_is_small() {
     assert!(size_of::<Pending>() <= 128, "{}", size_of::<Pending>());
 }
 
@@ -64,12 +64,12 @@ fn run(shape: Shape, net: Net, refusals: u64, seed: u64) -> World {
         lifetime: shape.lifetime.map(Span::from_nanos),
         criteria: None,
     };
-    let rota = SendOrder::new(&fleet, Some(shape.count));
+    let send_order = SendOrder::new(&fleet, Some(shape.count));
     let mut world = World {
         net,
         refusals,
         random: Random(seed),
-        session: Session::new(rota, shape.slots, Span::from_nanos(shape.timeout)),
+        session: Session::new(send_order, shape.slots, Span::from_nanos(shape.timeout)),
         timeout: shape.timeout,
         ports: (0..)
             .step_by(usize::from(PORTS))
@@ -132,26 +132,27 @@ impl World {
             if self.random.chance(500) {
                 self.session.not_sent();
             } else {
-                self.later(now + 10, Event::Failed(request));
+                self.schedule_event(now + 10, Event::Failed(request));
             }
         } else {
             let at = at(truth.departed);
-            self.later(truth.departed, Event::Departed(Departed { request, at }));
+            self.schedule_event(truth.departed, Event::Departed(Departed { request, at }));
             for _ in 0..=u64::from(self.random.chance(self.net.duplicates)) {
                 if !self.random.chance(self.net.loss) {
                     let jitter = self.random.up_to(self.net.jitter);
-                    let arrives = truth.departed + self.net.forward_delay + self.net.back + jitter;
+                    let arrives =
+                        truth.departed + self.net.forward_delay + self.net.reverse_delay + jitter;
                     truth.arrivals.push(arrives);
-                    self.later(arrives, reply(request, arrives));
+                    self.schedule_event(arrives, reply(request, arrives));
                 }
             }
         }
         self.truth.insert((port, seq), truth);
     }
 
-    fn later(&mut self, when: i64, event: Event) {
+    fn schedule_event(&mut self, time: i64, event: Event) {
         self.tie += 1;
-        self.events.insert((when, self.tie), event);
+        self.events.insert((time, self.tie), event);
     }
 
     /// What the network did, counted without any of the code under test.
@@ -192,7 +193,7 @@ impl World {
                 }
                 FleetOutcome::Lost => {
                     let end = truth.sent + self.timeout;
-                    assert!(!truth.failed && truth.arrivals.iter().all(|came| *came >= end));
+                    assert!(!truth.failed && truth.arrivals.iter().all(|arrival| *arrival >= end));
                 }
                 FleetOutcome::Failed => assert!(truth.failed),
             }
@@ -276,7 +277,7 @@ fn one_slot(timeout: i64) -> Session {
 }
 
 #[test]
-fn a_message_that_is_decided_waits_for_an_earlier_one_of_its_flow() {
+fn a_decided_message_waits_for_earlier_messages_of_its_flow() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     session.sending(at(100 * MS), WALL);
@@ -313,8 +314,8 @@ fn early_copies_are_reported_per_message_and_later_ones_counted() {
     let mut session = one_slot(1_000 * MS);
     session.sending(at(0), WALL);
     let request = RequestId { port: 7, seq: 0 };
-    for when in [20, 21] {
-        session.take(&reply(request, when * MS));
+    for time in [20, 21] {
+        session.take(&reply(request, time * MS));
     }
     session.at_time(at(30 * MS));
     assert_eq!(
@@ -366,7 +367,7 @@ fn a_stopped_session_reports_results_without_cut_messages() {
 }
 
 #[test]
-fn a_long_run_needs_no_more_room_than_its_timeout() {
+fn memory_is_bounded_by_the_timeout_and_not_by_the_duration() {
     let mut session = one_slot(1_000 * MS);
     let room = (session.in_flight.capacity(), session.past.capacity());
     for n in 0..20_000_u32 {

@@ -66,7 +66,7 @@ fn measure(test: &str, spec: FleetSpec) -> Option<(Vec<FleetMessage>, FleetTally
         match report {
             FleetReport::Messages(more) => messages.extend(more),
             FleetReport::Ended(end) => tally = end,
-            FleetReport::Opened { how, .. } => assert_eq!(how, Sharing::SharedSockets),
+            FleetReport::Opened { sharing, .. } => assert_eq!(sharing, Sharing::SharedSockets),
             FleetReport::Anchor(_) | FleetReport::ClockStepped(_) | FleetReport::NotSent(_) => {}
         }
     }
@@ -128,7 +128,7 @@ fn replaced_flows_use_new_ports_and_accept_late_replies() {
 }
 
 #[test]
-fn two_fleets_at_once_have_each_their_own_replies() {
+fn simultaneous_fleets_get_only_their_own_replies() {
     let start = || {
         let at = "127.0.0.1:0".parse().expect("an address");
         Reflector::start(&ReflectorSpec::at(at)).expect("a port")
@@ -153,7 +153,7 @@ fn two_fleets_at_once_have_each_their_own_replies() {
 }
 
 #[test]
-fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_replies() {
+fn fleets_with_separate_and_shared_sockets_use_separate_ports() {
     let at = "127.0.0.1:0".parse().expect("an address");
     let reflector = Reflector::start(&ReflectorSpec::at(at)).expect("a port");
     let spec = |slots| spec(&[reflector.address()], slots, 5);
@@ -174,8 +174,8 @@ fn a_fleet_of_sockets_and_one_that_shares_them_have_each_its_own_ports_and_repli
     assert_eq!(ports.len(), 100);
     for report in socket_count {
         match report {
-            FleetReport::Opened { sources, how } => {
-                assert_eq!(how, Sharing::SocketPerFlow);
+            FleetReport::Opened { sources, sharing } => {
+                assert_eq!(sharing, Sharing::SocketPerFlow);
                 assert!(sources.iter().all(|port| !ports.contains(port)));
             }
             FleetReport::Ended(tally) => assert!(is_complete(&tally), "{tally:?}"),

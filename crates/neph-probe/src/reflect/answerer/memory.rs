@@ -105,7 +105,7 @@ impl Answerer {
         self.unfinished = Some(Unfinished {
             message,
             bytes,
-            progress: Progress::begun(window, bytes, times.now()),
+            progress: Progress::new(window, bytes, times.now()),
         });
     }
 

@@ -69,7 +69,7 @@ fn request(size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
+fn a_large_message_releases_its_memory_while_the_next_arrives() {
     let mut answerer = greeted();
     let mut bytes = request(20 << 20);
     bytes.push(0);
@@ -82,7 +82,7 @@ fn a_large_message_leaves_no_memory_behind_though_the_next_has_begun() {
 }
 
 #[test]
-fn each_message_has_a_time_of_its_own_and_silence_between_them_costs_nothing() {
+fn each_message_has_its_own_timeout_and_idle_time_is_not_counted() {
     let mut answerer = greeted();
     let small = request(100);
     for second in 0..100 {
@@ -126,7 +126,7 @@ fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
     if codec.open(&mut out) == Opening::Wait {
         give(&mut answerer, &out, 0);
         let step = codec.step(&mut sent(&mut answerer));
-        assert!(matches!(step, Ok(CodecStep::Took(..))), "{step:?}");
+        assert!(matches!(step, Ok(CodecStep::Consumed(..))), "{step:?}");
         out.clear();
     }
     codec.request(1, &mut out);
@@ -136,7 +136,7 @@ fn reply_sent(url: &str, requested: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
+fn a_reply_has_the_labelled_payload_size_after_the_protocol_header() {
     for requested in [1, 64, 67, 68, 69, 125, 126, 1_024] {
         let payload_of = |kind| reply_size(kind, ByteSize(requested as u64)).bytes();
         let tcp = reply_sent("tcp://127.0.0.1:1", requested);
@@ -155,8 +155,8 @@ fn a_reply_has_the_payload_that_labels_name_behind_its_protocols_header() {
             "ws, {requested} B"
         );
         let http = reply_sent("http://127.0.0.1:1", requested);
-        let blank = http.windows(4).position(|four| four == b"\r\n\r\n");
-        let body = http.len() - blank.expect("the end of the head") - 4;
+        let header_end = http.windows(4).position(|four| four == b"\r\n\r\n");
+        let body = http.len() - header_end.expect("the end of the head") - 4;
         assert_eq!(
             body as u64,
             payload_of(ProbeKind::Http),

@@ -23,7 +23,7 @@ fn lost(turn: &BulkTurn, from: i64, bytes: u64) -> Option<(i64, Counted)> {
 }
 
 #[test]
-fn one_at_a_time_and_in_the_order_of_asking() {
+fn bulk_transfers_run_one_at_a_time_in_request_order() {
     let bulk_gate = bulk_gate();
     let ask = |last| bulk_gate.ask(peer(last), at(0)).expect("there is a place");
     let (first, second, third) = (ask(1), ask(2), ask(3));
@@ -36,7 +36,7 @@ fn one_at_a_time_and_in_the_order_of_asking() {
 }
 
 #[test]
-fn an_idle_transfer_keeps_its_turn_while_none_waits() {
+fn an_idle_transfer_keeps_its_turn_while_the_queue_is_empty() {
     let bulk_gate = bulk_gate();
     let turn = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(lost(&turn, 0, 0), None);
@@ -55,7 +55,7 @@ fn a_silent_transfer_loses_its_turn_to_a_waiting_one() {
 }
 
 #[test]
-fn a_trickle_loses_its_turn_sooner_than_a_slow_transfer() {
+fn a_trickling_transfer_loses_its_turn_sooner_than_a_slow_one() {
     for (bytes, expected) in [
         (10, (2_000, Counted::BulkStalled)),
         (800, (10_000, Counted::BulkShared)),
@@ -70,27 +70,27 @@ fn a_trickle_loses_its_turn_sooner_than_a_slow_transfer() {
 
 /// An address that asks over and over gets the turn after all others, not before them.
 #[test]
-fn connections_that_had_a_turn_queue_behind_those_without() {
+fn served_connections_queue_behind_unserved_ones() {
     let bulk_gate = bulk_gate();
     let ask = |last, now| {
         bulk_gate
             .ask(peer(last), at(now))
             .expect("there is a place")
     };
-    let greedy = ask(1, 0);
-    let honest = ask(2, 10);
-    drop(greedy);
-    let greedy = ask(1, 20);
+    let repeat_peer = ask(1, 0);
+    let first_time_peer = ask(2, 10);
+    drop(repeat_peer);
+    let repeat_peer = ask(1, 20);
     let another = ask(3, 30);
-    assert!(honest.has_come(at(40)));
-    drop(honest);
-    assert!(!greedy.has_come(at(50)) && another.has_come(at(50)));
+    assert!(first_time_peer.has_come(at(40)));
+    drop(first_time_peer);
+    assert!(!repeat_peer.has_come(at(50)) && another.has_come(at(50)));
     drop(another);
-    assert!(greedy.has_come(at(60)));
+    assert!(repeat_peer.has_come(at(60)));
 }
 
 #[test]
-fn an_address_has_one_place_and_the_queue_an_end() {
+fn an_address_has_one_queue_place_and_the_queue_is_bounded() {
     let bulk_gate = bulk_gate();
     let _first = bulk_gate.ask(peer(1), at(0)).expect("there is a place");
     assert_eq!(bulk_gate.ask(peer(1), at(1)).err(), Some(NoPlace));
@@ -107,7 +107,7 @@ fn an_address_has_one_place_and_the_queue_an_end() {
 }
 
 #[test]
-fn a_56_takes_four_places_and_no_more() {
+fn a_56_network_takes_at_most_four_queue_places() {
     let bulk_gate = bulk_gate();
     let host = |number: u16| {
         format!("2001:db8:0:{number:x}::1")

@@ -103,10 +103,10 @@ impl World {
             }
             let bytes: Vec<u8> = rest.drain(..count).collect();
             let nic_tx = from + self.random.up_to(self.net.kernel);
-            let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
+            let delay = self.net.reverse_delay + self.random.up_to(self.net.jitter) + self.stall();
             let link = self.links.get_mut(&number).expect("looked for");
-            link.back = (nic_tx + delay).max(link.back + 1);
-            let arrives = link.back;
+            link.reverse_delay = (nic_tx + delay).max(link.reverse_delay + 1);
+            let arrives = link.reverse_delay;
             let ends = (written.is_reply && rest.is_empty()).then(|| {
                 link.answered += 1;
                 link.answered - 1
@@ -120,13 +120,13 @@ impl World {
                 arrives,
                 ends,
             };
-            self.later(arrives, number, Event::ToUs(packet));
+            self.schedule_event(arrives, number, Event::ToUs(packet));
         }
     }
 }
 
 #[test]
-fn every_kind_on_a_connection_that_others_serve_has_a_server_here() {
+fn each_third_party_connection_protocol_has_a_simulated_server() {
     // For a kind with timestamps in its payload, the server is the reflector.
     let served =
         |kind: &ProbeKind| kind.uses_connection() && !kind.properties().has_marks_in_payload;

@@ -56,7 +56,7 @@ impl World {
     fn give_back(&mut self, number: u32, from: i64) {
         loop {
             let nic_tx = from + self.random.up_to(self.net.kernel);
-            let delay = self.net.back + self.random.up_to(self.net.jitter) + self.stall();
+            let delay = self.net.reverse_delay + self.random.up_to(self.net.jitter) + self.stall();
             let link = self.links.get_mut(&number).expect("looked for");
             let Some((bytes, ending)) = link.answerer.outbox().next() else {
                 link.answerer.release_spare_capacity();
@@ -65,8 +65,8 @@ impl World {
             let bytes = bytes.to_vec();
             link.answerer.outbox().wrote(bytes.len());
             link.returned += bytes.len() as u64;
-            link.back = (nic_tx + delay).max(link.back + 1);
-            let arrives = link.back;
+            link.reverse_delay = (nic_tx + delay).max(link.reverse_delay + 1);
+            let arrives = link.reverse_delay;
             link.answerer
                 .sent(last_id(link.returned), at(nic_tx + PEER_AHEAD));
             let ends = (ending == Ending::Message).then(|| {
@@ -78,7 +78,7 @@ impl World {
                 truth[exchange].peer_nic_tx = nic_tx;
                 truth[exchange].nic_rx = arrives;
             }
-            self.later(
+            self.schedule_event(
                 arrives,
                 number,
                 Event::ToUs(Packet {

@@ -57,13 +57,13 @@ fn dialled(session: &mut Session, millis: i64) -> u32 {
 }
 
 fn ends(session: &mut Session) -> Vec<(Outcome, Option<Answer>)> {
-    rest(session)
+    take_remaining(session)
         .iter()
         .map(|m| (m.outcome, m.answer))
         .collect()
 }
 
-fn rest(session: &mut Session) -> Vec<Message> {
+fn take_remaining(session: &mut Session) -> Vec<Message> {
     std::iter::from_fn(|| session.take_rest()).collect()
 }
 
@@ -78,7 +78,7 @@ fn kinds(session: &mut Session) -> Vec<EventKind> {
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
-fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
+fn a_request_on_a_closed_idle_connection_is_retried_on_a_new_one() {
     for reset in [false, true] {
         let mut session = lasting_session("http://h:9");
         assert_eq!(send(&mut session, 10), Some(0));
@@ -96,7 +96,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
         let number = dialled(&mut session, 23);
         receive(&mut session, number, OK, 25);
         assert_eq!(kinds(&mut session), [EventKind::RequestRetried]);
-        let messages = rest(&mut session);
+        let messages = take_remaining(&mut session);
         assert!(messages.iter().all(|m| m.outcome == Outcome::Reply));
         let ledger = messages[1].ledger().expect("a reply");
         assert_eq!(messages[1].connection, 1);
@@ -113,7 +113,7 @@ fn a_request_that_met_the_end_of_an_idle_connection_is_sent_again_on_another() {
 }
 
 #[test]
-fn a_request_on_a_fresh_connection_that_the_server_closes_is_lost_and_not_repeated() {
+fn a_request_on_a_fresh_closed_connection_is_lost_and_not_retried() {
     let mut session = lasting_session("http://h:9");
     assert_eq!(send(&mut session, 10), Some(0));
     session.ended(0, at(11 * MS));
@@ -242,7 +242,7 @@ fn a_websocket_close_is_reported_and_reconnects_back_off() {
 }
 
 #[test]
-fn a_connection_attempt_ends_when_the_connection_stands_however_late_the_program_is() {
+fn a_connect_ends_at_establishment_however_late_the_process_reads_it() {
     let mut spec = spec("tcp://h:9", 1, Span::from_millis(10));
     spec.reflector = false;
     let mut session = Session::new(&spec, None);
@@ -251,7 +251,7 @@ fn a_connection_attempt_ends_when_the_connection_stands_however_late_the_program
     let number = session.take_dial().expect("a connection");
     session.dial_started(number, at(11 * MS));
     session.connected(number, at(31 * MS), &mut || at(35 * MS));
-    let messages = rest(&mut session);
+    let messages = take_remaining(&mut session);
     let ledger = messages[0].ledger().expect("a reply");
     let entries: Vec<(String, Span)> = ledger
         .entries()

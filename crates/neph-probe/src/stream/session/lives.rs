@@ -38,7 +38,7 @@ impl Session {
             Err(error) => {
                 self.note(EventKind::ConnectFailed, error.to_string());
                 if let Some(seq) = pending {
-                    self.book.failed(seq, Some(Answer::TlsFailed), now);
+                    self.exchange.failed(seq, Some(Answer::TlsFailed), now);
                 }
                 return;
             }
@@ -84,7 +84,8 @@ impl Session {
         };
         connection.since = at;
         if let Some(seq) = connection.pending {
-            self.book.with_marks(seq, |marks| marks.dialled = Some(at));
+            self.exchange
+                .with_marks(seq, |marks| marks.dialled = Some(at));
         }
     }
 
@@ -180,13 +181,14 @@ impl Session {
         match happening {
             Happening::Connected => {
                 if let Some(seq) = connection.pending {
-                    self.book
+                    self.exchange
                         .with_marks(seq, |marks| marks.connected = Some(at));
                 }
             }
             Happening::Opened => {
                 if let Some(seq) = connection.pending {
-                    self.book.with_marks(seq, |marks| marks.opened = Some(at));
+                    self.exchange
+                        .with_marks(seq, |marks| marks.opened = Some(at));
                 }
             }
             Happening::Ready => self.ready(number, at, clock),
@@ -198,7 +200,7 @@ impl Session {
                 let Some(seq) = awaited_seq.or_else(|| replied.seq.map(Seq)) else {
                     return;
                 };
-                if awaited_seq.is_none() && self.book.is_undecided(seq) {
+                if awaited_seq.is_none() && self.exchange.is_undecided(seq) {
                     // The number of a message that was never sent over this connection.
                     return;
                 }
@@ -235,7 +237,7 @@ impl Session {
         if self.asks == Asks::Connections {
             // The attempt ends when the connection is established, not when this program handles it.
             let mut established = None;
-            self.book
+            self.exchange
                 .with_marks(seq, |marks| established = marks.connected);
             let reply = Reply {
                 nic_rx: None,
@@ -251,7 +253,7 @@ impl Session {
             };
             return self.reply(number, seq, &reply);
         }
-        if !self.book.is_undecided(seq) && !self.is_tail(seq) {
+        if !self.exchange.is_undecided(seq) && !self.is_tail(seq) {
             // Its timeout passed before the connection was established; the connection may serve the next.
             if self.connection_use == Use::Fresh {
                 self.leave(number);
@@ -260,7 +262,7 @@ impl Session {
             // Building and encrypting it took time, which is the compose stage.
             self.hand_over(number, seq, clock());
         } else {
-            self.book.failed(seq, None, at);
+            self.exchange.failed(seq, None, at);
         }
     }
 
@@ -268,10 +270,10 @@ impl Session {
         // Only now the peer is known to serve: one that accepts and closes must not be dialled ever faster.
         self.pause = FIRST_PAUSE;
         self.last_fault = None;
-        if let Some(message) = self.book.replied(seq, reply) {
+        if let Some(message) = self.exchange.replied(seq, reply) {
             self.notes.push(crate::report::Note::Reply(*message));
         }
-        self.notes.extend(self.book.take_disbelieved());
+        self.notes.extend(self.exchange.take_disbelieved());
         let stays = match self.connection_use {
             Use::One => true,
             Use::Idle => self
@@ -330,7 +332,7 @@ impl Session {
         if let Some(seq) = repeated {
             self.note(
                 EventKind::RequestRetried,
-                format!("message {seq}: {}", end.why),
+                format!("message {seq}: {}", end.reason),
             );
             self.dial(Some(seq), at);
         }
@@ -346,7 +348,7 @@ impl Session {
                 EventKind::ConnectionLost if !was_up => EventKind::ConnectFailed,
                 kind => kind,
             };
-            self.note(kind, end.why);
+            self.note(kind, end.reason);
             self.last_fault = end.answer;
         }
         if lasting {
@@ -371,21 +373,21 @@ impl Session {
             return None;
         };
         connection.outbox.give_up();
-        self.book.take_back(seq).then_some(seq)
+        self.exchange.take_back(seq).then_some(seq)
     }
 
     /// Decides every message that was lost with a connection. Returns their number.
     fn settle(&mut self, connection: &Connection, end: &ConnectionEnd, at: Instant<Local>) -> u64 {
-        let before = self.book.tally().messages;
+        let before = self.exchange.tally().messages;
         for seq in connection.outbox.untouched() {
-            self.book.never_left(seq, end.answer, at);
+            self.exchange.never_left(seq, end.answer, at);
         }
         if let Some(seq) = connection.pending {
-            self.book.failed(seq, end.answer, at);
+            self.exchange.failed(seq, end.answer, at);
         }
         for (index, seq) in connection.awaiting.iter().enumerate() {
-            self.book.lost(*seq, waiting_at(index, end.answer), at);
+            self.exchange.lost(*seq, waiting_at(index, end.answer), at);
         }
-        self.book.tally().messages - before
+        self.exchange.tally().messages - before
     }
 }

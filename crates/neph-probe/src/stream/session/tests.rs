@@ -52,7 +52,7 @@ fn closing(session: &mut Session) -> Option<u32> {
 }
 
 #[test]
-fn a_connection_that_the_server_closes_while_idle_is_replaced_without_a_word() {
+fn an_idle_connection_closed_by_the_server_is_replaced_without_an_event() {
     let mut session = idle();
     session.ended(0, at(5 * MS));
     assert_eq!(session.take_notes().count(), 0);
@@ -66,7 +66,7 @@ fn a_connection_that_the_server_closes_while_idle_is_replaced_without_a_word() {
 }
 
 #[test]
-fn a_message_built_ahead_survives_the_death_of_its_connection() {
+fn a_prepared_message_survives_the_close_of_its_connection() {
     let mut session = idle();
     session.prepare(at(9 * MS));
     assert_eq!(session.to_write(0), None, "it is held back");
@@ -142,13 +142,13 @@ fn unsent_messages_fail_and_partly_sent_messages_are_lost() {
     assert!(
         session
             .next_deadline()
-            .is_some_and(|anew| anew > at(40 * MS)),
+            .is_some_and(|retry_at| retry_at > at(40 * MS)),
         "dials again"
     );
 }
 
 #[test]
-fn an_answer_that_never_comes_does_not_keep_its_connection() {
+fn a_connection_with_an_unanswered_request_is_closed() {
     let mut session = idle();
     session.send(at(10 * MS), &mut || at(10 * MS));
     write_all(&mut session, 0);
@@ -160,7 +160,7 @@ fn an_answer_that_never_comes_does_not_keep_its_connection() {
 }
 
 #[test]
-fn building_a_message_is_composing_it_and_not_the_kernels_queue() {
+fn message_encoding_time_is_no_kernel_queue_time() {
     let mut spec = spec("http://h:9", 1, Span::from_millis(10));
     spec.connection_use = crate::spec::ConnectionUse::PerMessage;
     let mut session = Session::new(&spec, None);

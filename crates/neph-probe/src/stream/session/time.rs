@@ -9,7 +9,7 @@ use crate::stream::connection::{Connection, Phase};
 impl Session {
     /// Does everything that is due.
     pub(crate) fn at_time(&mut self, now: Instant<Local>) {
-        self.book.expire(now);
+        self.exchange.expire(now);
         self.forget_the_lost();
         if self.redial.is_some_and(|at| at <= now) {
             self.redial = None;
@@ -37,7 +37,7 @@ impl Session {
         }
         for connection in self.connections.values_mut() {
             while let Some(oldest) = connection.awaiting.front()
-                && !self.book.is_undecided(*oldest)
+                && !self.exchange.is_undecided(*oldest)
             {
                 connection.awaiting.pop_front();
             }
@@ -53,7 +53,7 @@ impl Session {
                 patience_ends(connection, self.connection_use, self.spec.timeout)
             })
             .min();
-        [self.book.next_deadline(), self.redial, overdue]
+        [self.exchange.next_deadline(), self.redial, overdue]
             .into_iter()
             .flatten()
             .min()
@@ -62,12 +62,12 @@ impl Session {
     /// Whether the schedule is over, every message decided and every possible timestamp received.
     pub(crate) fn is_done(&self) -> bool {
         let scheduled = self.start.is_none() || self.next_due().is_some();
-        !scheduled && self.book.all_decided() && (self.book.len() == 0 || self.tail_sent)
+        !scheduled && self.exchange.all_decided() && (self.exchange.len() == 0 || self.tail_sent)
     }
 
     /// Whether timestamps may still come for messages already decided.
     pub(crate) fn lacks_peer_send(&self) -> bool {
-        self.book.lacks_peer_send()
+        self.exchange.lacks_peer_send()
     }
 }
 

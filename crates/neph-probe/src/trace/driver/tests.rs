@@ -10,7 +10,7 @@ use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::tracer::{Ask, ReceivedAnswer};
 
 #[test]
-fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
+fn a_port_of_a_block_claimed_by_a_fleet_is_not_traced() {
     let mut fleet = Blocks::new("udp");
     let port = (40_960..=u16::MAX)
         .step_by(1_024)
@@ -30,7 +30,7 @@ fn a_port_of_a_block_that_a_fleet_has_is_not_traced() {
 
 /// Whom every probe reaches at once, for as many flows at a time as there are files.
 #[derive(Default)]
-struct Few {
+struct LimitedCarrier {
     files: usize,
     /// Other threads took the files that it had reported as free.
     wording: Option<usize>,
@@ -38,7 +38,7 @@ struct Few {
     requests: Vec<Ask>,
 }
 
-impl Carrier for Few {
+impl Carrier for LimitedCarrier {
     fn hold(&mut self, port: u16) -> io::Result<()> {
         if self.held_ports.len() == self.files {
             return Err(io::Error::from_raw_os_error(24));
@@ -51,7 +51,7 @@ impl Carrier for Few {
         self.wording.unwrap_or(self.files - self.held_ports.len())
     }
 
-    fn let_go(&mut self) -> bool {
+    fn release(&mut self) -> bool {
         !std::mem::take(&mut self.held_ports).is_empty()
     }
 
@@ -82,7 +82,10 @@ impl Carrier for Few {
     }
 }
 
-fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), ProbeError> {
+fn traced(
+    flows: FlowSet,
+    carrier: LimitedCarrier,
+) -> Result<(Vec<u16>, Vec<ProbeError>), ProbeError> {
     let spec = TraceSpec {
         hop_rate: 10_000,
         rate: 10_000,
@@ -97,7 +100,7 @@ fn traced(flows: FlowSet, carrier: Few) -> Result<(Vec<u16>, Vec<ProbeError>), P
 }
 
 #[test]
-fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
+fn the_file_limit_bounds_the_flows_traced_at_a_time() {
     let port_list: Vec<u16> = (1_000..1_010).collect();
     for wording in [None, Some(100)] {
         for flows in [
@@ -107,12 +110,12 @@ fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
                 first: 1_000,
             },
         ] {
-            let few = Few {
+            let limited_carrier = LimitedCarrier {
                 files: 3,
                 wording,
-                ..Few::default()
+                ..LimitedCarrier::default()
             };
-            let (ports, left_out) = traced(flows, few).expect("some at a time");
+            let (ports, left_out) = traced(flows, limited_carrier).expect("some at a time");
             assert_eq!(
                 (ports, left_out.len()),
                 (port_list.clone(), 0),
@@ -125,14 +128,14 @@ fn with_few_files_as_many_flows_are_traced_at_a_time_as_there_are() {
 #[test]
 fn a_trace_without_file_descriptors_suggests_ulimit() {
     let flows = FlowSet::These(vec![7, 8]);
-    let refused = traced(flows, Few::default()).expect_err("no file");
+    let refused = traced(flows, LimitedCarrier::default()).expect_err("no file");
     assert!(refused.to_string().contains("ulimit -n"), "{refused}");
 }
 
 #[test]
-fn a_limit_of_files_is_no_port_of_somebody_elses() {
-    let nobody = ([127, 0, 0, 1], 9).into();
-    let spec = TraceSpec::new(nobody, TraceKind::Udp, FlowSet::These(vec![7]));
+fn a_reached_file_limit_is_not_reported_as_a_port_in_use() {
+    let destination = ([127, 0, 0, 1], 9).into();
+    let spec = TraceSpec::new(destination, TraceKind::Udp, FlowSet::These(vec![7]));
     let refusal_of = |code| refusal(&spec, 7, io::Error::from_raw_os_error(code));
     let (limit, taken) = (refusal_of(24), refusal_of(98));
     assert!(limit.to_string().contains("ulimit -n") && !is_taken(&limit));

@@ -51,7 +51,7 @@ pub(super) struct Net {
 pub(super) struct Run {
     pub(super) routes: Vec<FlowRoute>,
     pub(super) enough: Option<bool>,
-    pub(super) took: Span,
+    pub(super) duration: Span,
     pub(super) all_hops: Route,
 }
 
@@ -144,13 +144,13 @@ impl Net {
 
 /// Traces until it is over.
 pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run {
-    let begun = Instant::from_nanos(0);
-    let mut now = begun;
+    let started = Instant::from_nanos(0);
+    let mut now = started;
     let mut tracer = Tracer::new(spec, apart, now);
     let mut coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer> = BTreeMap::new();
     let mut port = 1000;
     for turn in 0..1_000_000 {
-        if net.until.is_some_and(|until| now - begun >= until) {
+        if net.until.is_some_and(|until| now - started >= until) {
             break;
         }
         match tracer.poll(now) {
@@ -178,7 +178,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
                     };
                     coming.insert((at, turn), received);
                 }
-                tracer.on_left(ask.probe, now);
+                tracer.on_tx_timestamp(ask.probe, now);
             }
             Turn::Wait(until) => {
                 let first = coming.keys().next().copied().filter(|(at, _)| *at <= until);
@@ -192,7 +192,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
     Run {
         routes: tracer.routes(),
         enough: tracer.enough(),
-        took: now - begun,
+        duration: now - started,
         all_hops: tracer.all_hops(Wall::from_unix_nanos(0)),
     }
 }

@@ -5,14 +5,14 @@ use crate::random::Random;
 
 const MICRO: i64 = 1_000;
 
-fn steps(made: &Exchanges) -> Vec<super::super::ClockStep> {
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+fn steps(simulated: &Exchanges) -> Vec<super::super::ClockStep> {
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     course.steps()
 }
 
 /// Whether the truth lies in every reported bound, and how often one is reported.
-fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+fn contains(peer: &Peer, simulated: &Exchanges, seconds: i64) -> usize {
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     let fits = (0..seconds * 10).filter_map(|tenth| course.at(tenth * SECOND / 10));
     let found_fits: Vec<_> = fits.collect();
     for fit in &found_fits {
@@ -23,7 +23,7 @@ fn contains(peer: &Peer, made: &Exchanges, seconds: i64) -> usize {
 }
 
 #[test]
-fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound() {
+fn a_clock_step_below_the_rtt_is_found_and_all_bounds_hold() {
     // The delays' spread is 50 us, the round trip 20 ms; the ways alike, and as unlike as can be.
     for (min_delay, by) in [
         ([10, 10], 15),
@@ -32,24 +32,27 @@ fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound
         ([1, 19], 2),
         ([19, 1], -18),
     ] {
-        let (when, by) = (31 * SECOND + 20_000_000, by * MILLI);
+        let (step_time, by) = (31 * SECOND + 20_000_000, by * MILLI);
         for interval in [SECOND / 20, SECOND / 2] {
             let peer = Peer {
                 offset: -5 * SECOND,
                 rate: 40e-6,
-                set: vec![(when, by)],
+                set: vec![(step_time, by)],
             };
-            let made = peer.exchanges(
+            let simulated = peer.exchanges(
                 80 * SECOND / interval,
                 interval,
                 min_delay.map(|m| m * MILLI),
                 3,
             );
-            let steps = steps(&made);
+            let steps = steps(&simulated);
             let [step] = steps[..] else {
                 panic!("{min_delay:?} {by} {interval}: {steps:?}")
             };
-            assert!(step.after <= when && when <= step.before, "{step:?}");
+            assert!(
+                step.after <= step_time && step_time <= step.before,
+                "{step:?}"
+            );
             assert!(
                 step.before - step.after <= 3 * interval + SECOND / 5,
                 "{step:?}"
@@ -59,40 +62,40 @@ fn a_step_of_less_than_the_round_trip_is_found_and_the_truth_lies_in_every_bound
                 (step.by - by).abs() <= 200 * MICRO,
                 "about what both moved by: {step:?}"
             );
-            assert!(contains(&peer, &made, 80) > 780);
+            assert!(contains(&peer, &simulated, 80) > 780);
         }
     }
 }
 
 #[test]
-fn another_path_one_way_or_both_ways_is_no_step() {
+fn a_path_change_in_one_or_both_directions_is_no_clock_step() {
     for moved in [[5, 0], [0, 5], [5, 5], [-3, 0], [-3, -3]] {
         let peer = Peer {
             offset: 7,
             rate: -20e-6,
             set: Vec::new(),
         };
-        let mut made = peer.exchanges(600, SECOND / 10, [10 * MILLI, 10 * MILLI], 9);
-        for limit in &mut made.at_most[300..] {
+        let mut simulated = peer.exchanges(600, SECOND / 10, [10 * MILLI, 10 * MILLI], 9);
+        for limit in &mut simulated.at_most[300..] {
             limit.offset += moved[0] * MILLI;
         }
-        for limit in &mut made.at_least[300..] {
+        for limit in &mut simulated.at_least[300..] {
             limit.offset -= moved[1] * MILLI;
         }
-        assert_eq!(steps(&made), [], "{moved:?}");
-        assert_eq!(contains(&peer, &made, 60), 600);
+        assert_eq!(steps(&simulated), [], "{moved:?}");
+        assert_eq!(contains(&peer, &simulated, 60), 600);
     }
 }
 
 #[test]
-fn delays_that_wander_as_they_like_are_no_steps() {
+fn varying_delays_are_no_clock_steps() {
     // Each of 12 kinds twice for 50 minutes. If both directions change their paths ten times as often, they
     // accidentally move equally and at once in 3 of 300 minutes.
     let mut random = Random::new(5);
     for turn in 0..24 {
         let scale = [100_000.0, 1_000_000.0, 5_000_000.0][turn % 3];
         let mut queues = [0.0_f64; 2];
-        let mut made = Exchanges::default();
+        let mut simulated = Exchanges::default();
         for at in (0..30_000).map(|n| n * SECOND / 10) {
             let mut delay = |queue: &mut f64| {
                 let more = match turn / 3 % 4 {
@@ -119,19 +122,19 @@ fn delays_that_wander_as_they_like_are_no_steps() {
                 within: there + back,
                 offset,
             };
-            made.at_most.push(shows(there));
-            made.at_least.push(shows(-back));
+            simulated.at_most.push(shows(there));
+            simulated.at_least.push(shows(-back));
         }
-        let sets = find_clock_sets(made.limits());
+        let sets = find_clock_sets(simulated.limits());
         assert_eq!(sets, [], "kind {}, {scale}", turn / 3 % 4);
     }
 }
 
 #[test]
-fn a_clock_that_is_slewed_is_found_where_that_began_or_ended_or_is_within_the_bound() {
+fn slewing_is_detected_at_its_start_or_end_or_stays_within_the_bound() {
     // 500 ppm for four seconds: 2 ms, in a room of 20.
     let peer = |at: i64| (at - 30 * SECOND).clamp(0, 4 * SECOND) / 2_000;
-    let mut made = Exchanges::default();
+    let mut simulated = Exchanges::default();
     let mut random = Random::new(1);
     for at in (0..1_200).map(|n| n * SECOND / 20) {
         let mut delay =
@@ -142,10 +145,10 @@ fn a_clock_that_is_slewed_is_found_where_that_began_or_ended_or_is_within_the_bo
             within: there + back,
             offset: peer(at + there) + offset,
         };
-        made.at_most.push(shows(there));
-        made.at_least.push(shows(-back));
+        simulated.at_most.push(shows(there));
+        simulated.at_least.push(shows(-back));
     }
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     for at in (0..600).map(|n| n * SECOND / 10) {
         let Some(fit) = course.at(at) else { continue };
         assert!((fit.offset - peer(at)).abs() <= fit.bound, "{fit:?}");

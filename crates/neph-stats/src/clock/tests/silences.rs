@@ -4,27 +4,27 @@ use super::super::{ClockCut, ClockNature, clock_course, clock_course_between};
 use super::{Exchanges, Peer, SECOND};
 
 /// Our clock is set by so much, 30 s after the beginning, which peers see the other way round.
-fn ours_is_set(by: i64) -> Exchanges {
+fn with_local_clock_step(by: i64) -> Exchanges {
     let peer = Peer {
         offset: 0,
         rate: 0.0,
         set: Vec::new(),
     };
-    let mut made = peer.exchanges(600, SECOND / 10, [5_000_000, 5_000_000], 7);
-    for limits in [&mut made.at_most, &mut made.at_least] {
+    let mut simulated = peer.exchanges(600, SECOND / 10, [5_000_000, 5_000_000], 7);
+    for limits in [&mut simulated.at_most, &mut simulated.at_least] {
         for limit in limits.iter_mut().filter(|limit| limit.at >= 30 * SECOND) {
             limit.at += by;
             limit.offset -= by;
         }
     }
-    made
+    simulated
 }
 
 #[test]
-fn our_clock_set_forward_is_a_step_however_far_it_is_set() {
+fn a_forward_step_of_the_local_clock_is_detected_at_any_size() {
     for seconds in [2, 30, 60, 90, 110, 3_600, 86_400 * 30, 86_400 * 365 * 50] {
-        let made = ours_is_set(seconds * SECOND);
-        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let simulated = with_local_clock_step(seconds * SECOND);
+        let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
         let steps = course.steps();
         let [step] = steps[..] else {
             panic!("{seconds}: {steps:?}");
@@ -51,14 +51,14 @@ fn our_clock_set_forward_is_a_step_however_far_it_is_set() {
 }
 
 #[test]
-fn a_silence_without_a_step_is_no_step() {
+fn a_silence_alone_is_no_clock_step() {
     for hours in [1, 24] {
-        let mut made = ours_is_set(0);
-        for limits in [&mut made.at_most, &mut made.at_least] {
+        let mut simulated = with_local_clock_step(0);
+        for limits in [&mut simulated.at_most, &mut simulated.at_least] {
             let later = limits.iter_mut().filter(|limit| limit.at >= 30 * SECOND);
             later.for_each(|limit| limit.at += hours * 3_600 * SECOND);
         }
-        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
         assert_eq!(course.steps(), []);
     }
 }
@@ -71,12 +71,12 @@ fn no_limit_applies_across_a_known_clock_step() {
         rate: 0.0,
         set: vec![(29 * SECOND, 3_000_000)],
     };
-    let made = peer.exchanges(300, SECOND / 10, [5_000_000, 5_000_000], 7);
+    let simulated = peer.exchanges(300, SECOND / 10, [5_000_000, 5_000_000], 7);
     let cut = ClockCut {
         until: 29 * SECOND - SECOND / 10,
         from: 29 * SECOND,
     };
-    let course = clock_course_between(made.limits(), &[cut], ClockNature::default()).unwrap();
+    let course = clock_course_between(simulated.limits(), &[cut], ClockNature::default()).unwrap();
     let step = course.steps()[0];
     assert_eq!(course.steps().len(), 1);
     assert!(
@@ -92,19 +92,19 @@ fn no_limit_applies_across_a_known_clock_step() {
 /// By 40 ms after a minute, and back by 30 ms 5 s later. The first exchange behind the first step waits for
 /// 7 s: that it is back behind the second step makes no one of the two.
 #[test]
-fn an_exchange_that_lasts_over_the_next_step_does_not_make_one_of_two() {
+fn an_exchange_across_the_next_step_does_not_merge_two_steps() {
     let set = vec![(60 * SECOND, 40_000_000), (65 * SECOND, -30_000_000)];
     let peer = Peer {
         offset: 0,
         rate: 0.0,
         set: set.clone(),
     };
-    let mut made = peer.exchanges(2_000, SECOND / 10, [2_000_000, 2_000_000], 11);
-    for limits in [&mut made.at_most, &mut made.at_least] {
+    let mut simulated = peer.exchanges(2_000, SECOND / 10, [2_000_000, 2_000_000], 11);
+    for limits in [&mut simulated.at_most, &mut simulated.at_least] {
         let first = limits.iter_mut().find(|limit| limit.at >= 60 * SECOND);
         first.expect("one").within = 7 * SECOND;
     }
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     let steps = course.steps();
     assert_eq!(steps.len(), 2, "{steps:?}");
     for (step, (_, by)) in steps.iter().zip(set) {

@@ -16,7 +16,7 @@ fn exchanges(
     truth: impl Fn(i64) -> i64,
     mut delays: impl FnMut(i64) -> [i64; 2],
 ) -> Exchanges {
-    let mut made = Exchanges::default();
+    let mut simulated = Exchanges::default();
     for sent in (0..seconds * per_second).map(|count| count * SECOND / per_second) {
         let [there, back] = delays(sent);
         let arrived = sent + there;
@@ -25,10 +25,10 @@ fn exchanges(
             within: there + back,
             offset: truth(arrived) + offset,
         };
-        made.at_most.push(shows(there));
-        made.at_least.push(shows(-back));
+        simulated.at_most.push(shows(there));
+        simulated.at_least.push(shows(-back));
     }
-    made
+    simulated
 }
 
 /// Something skewed in the mean.
@@ -52,7 +52,7 @@ fn widest(course: &ClockCourse<'_>, seconds: i64, truth: impl Fn(i64) -> i64) ->
 }
 
 #[test]
-fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly_wider() {
+fn a_rate_change_of_2_ppm_stays_within_a_slightly_wider_bound() {
     // A lab: 100 us of round trip, nearly all of it forward, or nearly all of it back.
     let jumps = |at: i64| (at - 150 * SECOND).max(0) / 500_000;
     let swings = |at: i64| {
@@ -63,10 +63,10 @@ fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly
     for truth in [&jumps as &dyn Fn(i64) -> i64, &swings, &none] {
         for min_delays in [[5, 95], [95, 5]] {
             let mut random = Random::new(4);
-            let made = exchanges((300, 10), truth, |_| {
+            let simulated = exchanges((300, 10), truth, |_| {
                 min_delays.map(|min_delay| min_delay * MICRO + jitter(&mut random, 5 * MICRO))
             });
-            let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+            let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
             assert_eq!(course.steps(), []);
             let (widest, count) = widest(&course, 300, truth);
             assert_eq!(count, 429);
@@ -76,30 +76,30 @@ fn a_rate_that_jumps_by_2_ppm_or_swings_by_1_stays_within_a_bound_that_is_hardly
 }
 
 #[test]
-fn a_rate_is_reported_as_the_mean_and_as_narrowly_as_if_it_could_not_jump() {
+fn the_reported_rate_is_the_mean_with_the_bound_of_a_constant_rate() {
     let truth = |at: i64| at / 100_000;
-    let made = exchanges((300, 10), truth, |_| [50 * MICRO, 50 * MICRO]);
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let simulated = exchanges((300, 10), truth, |_| [50 * MICRO, 50 * MICRO]);
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     let fit = course.at(150 * SECOND).unwrap();
     assert!((fit.rate - 1e-5).abs() < 1e-8, "{fit:?}");
     assert!(fit.rate_bound < 6e-7, "{fit:?}");
 }
 
 #[test]
-fn a_mean_rate_is_off_by_its_bound_and_a_round_trip_at_most_where_the_rate_jumps() {
+fn after_a_rate_change_the_mean_rate_error_is_at_most_its_bound_plus_one_rtt() {
     // By the wander; 50 us of round trip are less than the offset bends by within the horizon.
     let horizon = ClockNature::default().horizon;
     for (wander, per_nano) in [(2e-6, 500_000), (20e-6, 50_000)] {
         let jumps = |at: i64| (at - 150 * SECOND).max(0) / per_nano;
         let mut random = Random::new(3);
-        let made = exchanges((300, 5), jumps, |_| {
+        let simulated = exchanges((300, 5), jumps, |_| {
             [5, 45].map(|min_delay| min_delay * MICRO + jitter(&mut random, 3 * MICRO))
         });
         let nature = ClockNature {
             wander,
             ..ClockNature::default()
         };
-        let course = clock_course(made.limits(), nature).unwrap();
+        let course = clock_course(simulated.limits(), nature).unwrap();
         for at in (0..300).step_by(3).map(|second| second * SECOND) {
             let fit = course.at(at).unwrap();
             let (from, until) = ((at - horizon).max(0), (at + horizon).min(300 * SECOND));
@@ -126,12 +126,12 @@ fn behind_a_queue(by: i64, queued: [bool; 2], seed: u64) -> Exchanges {
 }
 
 #[test]
-fn a_step_behind_a_queue_is_within_the_bound() {
+fn a_clock_step_hidden_by_a_queue_is_within_the_bound() {
     for queued in [[true, false], [false, true], [true, true]] {
         for by in [-14, -11, 12, 15] {
             let by = by * MILLI;
-            let made = behind_a_queue(by, queued, 8);
-            let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+            let simulated = behind_a_queue(by, queued, 8);
+            let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
             let truth = |at: i64| if at >= 100 * SECOND { by } else { 0 };
             let (widest, count) = widest(&course, 250, truth);
             assert!(count > 350, "{by} {count}");
@@ -143,8 +143,8 @@ fn a_step_behind_a_queue_is_within_the_bound() {
 #[test]
 fn a_queue_in_one_direction_without_a_step_does_not_widen_the_bound() {
     for queued in [[false, false], [true, false], [false, true]] {
-        let made = behind_a_queue(0, queued, 9);
-        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let simulated = behind_a_queue(0, queued, 9);
+        let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
         assert_eq!(course.steps(), []);
         let (widest, count) = widest(&course, 250, |_| 0);
         assert_eq!(count, 358);
@@ -153,10 +153,10 @@ fn a_queue_in_one_direction_without_a_step_does_not_widen_the_bound() {
 }
 
 #[test]
-fn a_queue_that_stands_at_the_end_moves_no_offset() {
+fn a_standing_queue_at_the_end_does_not_shift_the_offset() {
     // As ping asks: at the latest message, with nothing behind it.
     let mut random = Random::new(2);
-    let made = exchanges(
+    let simulated = exchanges(
         (70, 10),
         |_| 0,
         |at| {
@@ -166,28 +166,28 @@ fn a_queue_that_stands_at_the_end_moves_no_offset() {
                 .map(|min_delay| min_delay + jitter(&mut random, 200 * MICRO))
         },
     );
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
-    let fit = course.at(made.at_most.last().unwrap().at).unwrap();
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
+    let fit = course.at(simulated.at_most.last().unwrap().at).unwrap();
     assert!(fit.offset.abs() < 5 * MILLI, "{fit:?}");
     assert!(fit.bound < 26 * MILLI, "{fit:?}");
 }
 
 #[test]
-fn a_reply_that_others_overtake_makes_no_more_steps_of_one_and_no_bound_too_small() {
+fn a_reordered_reply_adds_no_clock_step_and_keeps_the_bound() {
     // The peer reads the clock after it was set, long after the beginning of an exchange that was reordered.
     let by = 30 * MILLI;
     let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
     // Its reply shows that, or shows a little less than would contradict what was before.
     for (late, back) in [(2, 3), (12, 3), (25, 3), (2, 28), (12, 28)] {
         let mut random = Random::new(6);
-        let made = exchanges((100, 10), set, |at| {
+        let simulated = exchanges((100, 10), set, |at| {
             let is_late = at == 50 * SECOND - late * SECOND / 10;
             let more = i64::from(is_late) * (late + 2) * SECOND / 10;
             let back = if is_late { back } else { 3 };
             [3 * MILLI + more, back * MILLI]
                 .map(|min_delay| min_delay + jitter(&mut random, 50 * MICRO))
         });
-        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
         let steps = course.steps();
         let [step] = steps[..] else {
             panic!("{late}: {steps:?}")
@@ -206,12 +206,12 @@ fn a_reply_received_after_a_step_does_not_change_its_size() {
     let by = 30 * MILLI;
     let set = |at: i64| if at >= 50 * SECOND { by } else { 0 };
     let late = 50 * SECOND - 2 * SECOND / 10;
-    let made = exchanges((100, 10), set, |at| match at {
+    let simulated = exchanges((100, 10), set, |at| match at {
         at if at == late => [SECOND / 2, 20 * MILLI],
         at if at < 50 * SECOND => [20 * MILLI, MILLI],
         _ => [MILLI, MILLI],
     });
-    let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+    let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
     let steps = course.steps();
     let [step] = steps[..] else {
         panic!("{steps:?}")
@@ -220,10 +220,10 @@ fn a_reply_received_after_a_step_does_not_change_its_size() {
 }
 
 #[test]
-fn no_step_hides_where_a_direction_stays_level_and_one_that_was_set_does() {
+fn hidden_steps_are_bounded_only_if_one_direction_keeps_its_delay() {
     let hidden = |by, queued, from, until| {
-        let made = behind_a_queue(by, queued, 9);
-        let course = clock_course(made.limits(), ClockNature::default()).unwrap();
+        let simulated = behind_a_queue(by, queued, 9);
+        let course = clock_course(simulated.limits(), ClockNature::default()).unwrap();
         course.hidden_step(from * SECOND, until * SECOND)
     };
     for queued in [[false, false], [true, false], [false, true]] {

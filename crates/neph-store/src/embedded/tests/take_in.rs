@@ -2,7 +2,7 @@ use super::*;
 
 /// The steps of taking in; the other steps belong to an experiment that is recorded locally.
 #[test]
-fn a_take_in_that_ended_after_any_step_is_repeated_and_done_once() {
+fn an_import_of_journals_interrupted_at_any_step_is_repeated_without_duplicates() {
     for step in Step::ALL {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (campaign, scenario) = campaign();

@@ -45,7 +45,7 @@ fn with_others() -> Imported {
 }
 
 #[test]
-fn an_iperf_file_is_the_check_of_its_run() {
+fn an_iperf_file_is_imported_as_the_throughput_check_of_its_run() {
     let imported = with_others();
     let campaign = imported.report.campaign.expect("imported");
     let checks = imported.store.throughputs(campaign).expect("readable");
@@ -87,7 +87,7 @@ fn a_truncated_iperf_file_has_a_failure_reason() {
 }
 
 #[test]
-fn a_traceroute_is_the_route_of_its_step() {
+fn a_traceroute_file_is_imported_as_the_route_of_its_step() {
     let imported = with_others();
     let campaign = imported.report.campaign.expect("imported");
     let routes = imported.store.traceroutes(campaign).expect("readable");
@@ -106,7 +106,7 @@ fn a_traceroute_is_the_route_of_its_step() {
     assert_eq!(route.hops[3].round_trips[0].nanos(), 20_100_000);
     let problem = &imported.report.problems[1];
     assert_eq!(
-        (problem.line, problem.what.as_str()),
+        (problem.line, problem.message.as_str()),
         (Some(6), "no hop: left out")
     );
 }
@@ -139,13 +139,13 @@ fn tcp_statistics_are_series_of_the_experiment_they_fall_into() {
     assert_eq!(samples.len(), 2 * 5);
     let problem = &imported.report.problems[0];
     assert_eq!(
-        (problem.line, problem.what.as_str()),
+        (problem.line, problem.message.as_str()),
         (Some(5), "5 fields instead of 8: left out")
     );
 }
 
 #[test]
-fn the_tcp_round_trip_is_the_one_in_the_file() {
+fn the_imported_tcp_rtt_equals_that_of_the_file() {
     let imported = whole_folder();
     let round_trips: Vec<_> = flow(&imported, 0)
         .iter()

@@ -79,10 +79,10 @@ fn copied(copier: &mut Copier) -> Vec<(i64, RecordedPacket)> {
     packets
 }
 
-fn ethernet(kind: u16, rest: &[u8]) -> Vec<u8> {
+fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0xff; 12];
     frame.extend(kind.to_be_bytes());
-    frame.extend(rest);
+    frame.extend(payload);
     frame
 }
 
@@ -131,8 +131,8 @@ fn packets_arrive_once_in_order_with_the_data_and_times_of_the_ring() {
             &ethernet(0x8100, &[0x60, 0x2a, 0x88, 0xb5, 1, 2, 3, 4]),
         );
         let ringed = take(&mut ring, 401);
-        let ours = copied(&mut copier);
-        assert!(ours.is_sorted_by_key(|(at, _)| *at), "in order");
+        let copied_packets = copied(&mut copier);
+        assert!(copied_packets.is_sorted_by_key(|(at, _)| *at), "in order");
         let of = |packets: &[(i64, RecordedPacket)], is_outgoing| -> Vec<(i64, RecordedPacket)> {
             let fit = packets
                 .iter()
@@ -141,15 +141,16 @@ fn packets_arrive_once_in_order_with_the_data_and_times_of_the_ring() {
         };
         let mut apart = Vec::new();
         for (is_outgoing, many) in [(true, 200), (false, 201)] {
-            let (ringed, ours) = (of(&ringed, is_outgoing), of(&ours, is_outgoing));
-            assert_eq!(ours.len(), many);
-            for ((ringed_at, ringed), (copied_at, copied)) in ringed.iter().zip(&ours) {
+            let (ringed, copied_packets) =
+                (of(&ringed, is_outgoing), of(&copied_packets, is_outgoing));
+            assert_eq!(copied_packets.len(), many);
+            for ((ringed_at, ringed), (copied_at, copied)) in ringed.iter().zip(&copied_packets) {
                 assert_eq!(copied, ringed);
                 apart.push((ringed_at - copied_at).abs());
             }
             assert_eq!(ringed.len(), many);
         }
-        let tagged = ours.last().and_then(|(_, last)| last.tag);
+        let tagged = copied_packets.last().and_then(|(_, last)| last.tag);
         assert_eq!(
             tagged.map(|tag| (tag.control, tag.protocol)),
             Some((0x602a, 0x8100))
@@ -163,7 +164,7 @@ fn packets_arrive_once_in_order_with_the_data_and_times_of_the_ring() {
 }
 
 #[test]
-fn on_loopback_a_packet_comes_once() {
+fn a_loopback_packet_is_captured_once() {
     with_pair("loopback", || {
         let (mut copier, mut ring) = copier_and_ring("lo", &[]);
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
@@ -247,9 +248,9 @@ fn a_bpf_filter_copies_the_same_packets_as_the_ring() {
             packets.into_iter().map(|(_, packet)| packet).collect()
         };
         let ringed = plain(take(&mut ring, many));
-        let ours = plain(copied(&mut copier));
-        assert_eq!(ours.len(), many);
-        assert_eq!(ours, ringed);
+        let copied_packets = plain(copied(&mut copier));
+        assert_eq!(copied_packets.len(), many);
+        assert_eq!(copied_packets, ringed);
         let unknown = [step(0x80, (0, 0), 0), step(0x16, (0, 0), 0)];
         for wrong in [
             &unknown[..],
@@ -264,7 +265,7 @@ fn a_bpf_filter_copies_the_same_packets_as_the_ring() {
 }
 
 #[test]
-fn packets_beyond_the_room_are_counted_and_the_rest_is_intact() {
+fn packets_beyond_the_buffer_are_counted_and_the_others_intact() {
     with_pair("lost", || {
         let copying = Copying {
             snaplen: MAX_KEPT,
@@ -300,7 +301,7 @@ fn packets_beyond_the_room_are_counted_and_the_rest_is_intact() {
 }
 
 #[test]
-fn two_may_listen_and_nothing_stays_behind() {
+fn two_captures_run_at_once_and_leave_no_bpf_program_behind() {
     with_pair("ended", || {
         let index = interface_index("near").expect("there").cast_unsigned();
         // The kernel takes a link down soon after its descriptor is closed.

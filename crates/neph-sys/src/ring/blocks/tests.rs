@@ -91,7 +91,7 @@ fn packets_arrive_in_order_whole_or_truncated_by_the_filter() {
             filter: &keep_sixteen,
             ..AMPLE
         };
-        let mut cut = BlockRing::open("far", &cutting).expect("a ring");
+        let mut truncating_ring = BlockRing::open("far", &cutting).expect("a ring");
         assert_eq!(hardware("far").ok(), Some(1));
         // Each round ends a block, so that each is used again.
         for round in 0..60 {
@@ -109,7 +109,7 @@ fn packets_arrive_in_order_whole_or_truncated_by_the_filter() {
                 observed.collect()
             };
             assert_eq!(take(&mut ample_ring, 40), expected(1400));
-            assert_eq!(take(&mut cut, 40), expected(16));
+            assert_eq!(take(&mut truncating_ring, 40), expected(16));
         }
         let counts = ample_ring.counts().expect("counts");
         assert_eq!((counts.packets, counts.dropped), (2400, 0));
@@ -276,14 +276,14 @@ fn an_interface_that_goes_down_is_reported() {
 #[test]
 fn a_wrong_filter_and_a_missing_interface_are_refused() {
     with_pair("refused", || {
-        let nothing = [FilterStep {
+        let empty_filter = [FilterStep {
             code: 0xffff,
             jt: 0,
             jf: 0,
             k: 0,
         }];
         let wrong = Taking {
-            filter: &nothing,
+            filter: &empty_filter,
             ..TAKING
         };
         let error = BlockRing::open("far", &wrong).expect_err("no such instruction");

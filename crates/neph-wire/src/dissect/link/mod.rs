@@ -210,7 +210,7 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Unwrapped<'_> {
             ..ETHERTYPES => {
                 match llc::llc(reader)? {
                     Ok(behind) => (kind, reader) = behind,
-                    Err(nothing) => return Some(Err(nothing)),
+                    Err(reason) => return Some(Err(reason)),
                 }
                 continue;
             }

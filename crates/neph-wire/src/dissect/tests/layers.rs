@@ -32,7 +32,7 @@ fn table() -> Vec<Row> {
 }
 
 #[test]
-fn each_layer_is_looked_through() {
+fn each_encapsulation_is_removed() {
     let rows = table();
     assert!(rows.len() > 30);
     for Row {

@@ -133,7 +133,7 @@ fn look_into<'a>(
     };
     let (tunnel, framed) = match (row.read)(bytes)? {
         Ok(through) => through,
-        Err(nothing) => return Some(Err(nothing)),
+        Err(reason) => return Some(Err(reason)),
     };
     let is_ip = matches!(framed.packet.first()? >> 4, 4 | 6);
     let inside = is_ip.then_some(Inside {

@@ -275,13 +275,13 @@ fn assert_no_overlap(counts: Counts) {
 
 /// Fewer than the 1,000,000 of the next test, so that every run of the tests has them.
 #[test]
-fn slots_in_conflict_never_overlap_though_agents_sleep_restart_and_lag() {
+fn conflicting_slots_never_overlap_despite_agent_faults() {
     assert_no_overlap(simulate(30_000, 1, guard()));
 }
 
 #[test]
 #[ignore = "a million slots: seconds in release"]
-fn a_million_slots_in_conflict_never_overlap() {
+fn a_million_conflicting_slots_never_overlap() {
     let counts = simulate(1_000_000, 2, guard());
     println!("{counts:?}");
     assert_no_overlap(counts);

@@ -5,8 +5,8 @@
 //! rules are evaluated (`left`), the source of packets (`source`) or the contents of windows
 //! (`windows`). Everything is evaluated again at the end.
 
-mod left;
 mod source;
+mod standings;
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -24,8 +24,8 @@ use neph_wire::dissect::dissect;
 use super::tail::Tail;
 use super::{LivePackets, Point, PointRecording, Wanted};
 use crate::IdlePriority;
-use left::{FinalEvaluation, LiveStandings, divide};
 use source::{Clocks, Samples, Source};
+use standings::{FinalEvaluation, LiveStandings, divide};
 
 /// Interval between checks for a complete window and for the end.
 const OFTEN: Duration = Duration::from_millis(100);
@@ -56,7 +56,7 @@ pub trait AlarmListener: Send + 'static {
 
 /// The parameters of an evaluation during a recording.
 #[derive(Debug)]
-pub struct JudgingSpec<'p, T> {
+pub struct LiveEvaluationSpec<'p, T> {
     /// The points, in the order of the path.
     pub points: &'p [Point],
     /// The rules.
@@ -75,7 +75,7 @@ pub struct LiveEvaluation<T> {
     packets: SyncSender<LivePackets>,
     /// Points whose samples are wanted.
     sampled: Vec<usize>,
-    over: Stop,
+    stop: Stop,
     thread: JoinHandle<T>,
 }
 
@@ -93,7 +93,7 @@ struct LiveEvaluator<T> {
     segments: Vec<Option<String>>,
     /// The time of the first packet at the first point.
     began: Option<i64>,
-    over: Stop,
+    stop: Stop,
     listener: T,
     say: fn(&str),
 }
@@ -109,15 +109,15 @@ struct LivePoint {
 
 impl<T: AlarmListener> LiveEvaluation<T> {
     /// Waits for captures of these points. Prints what is evaluated only at the end.
-    pub fn begin(spec: JudgingSpec<'_, T>) -> Self {
-        let (over, say) = (Stop::new(), spec.say);
-        let (evaluator, left) = LiveEvaluator::of(spec, &over);
+    pub fn begin(spec: LiveEvaluationSpec<'_, T>) -> Self {
+        let (stop, say) = (Stop::new(), spec.say);
+        let (evaluator, left) = LiveEvaluator::of(spec, &stop);
         left.print(say);
         let (packets, received) = sync_channel(SAMPLES);
         Self {
             packets,
             sampled: evaluator.sampled(),
-            over,
+            stop,
             thread: thread::spawn(move || evaluator.run(&received)),
         }
     }
@@ -139,7 +139,7 @@ impl<T: AlarmListener> LiveEvaluation<T> {
 
     /// Ends the evaluation; returns the receiver of alarms.
     pub fn end(self) -> T {
-        self.over.set();
+        self.stop.set();
         drop(self.packets);
         let ended = self.thread.join();
         ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -148,7 +148,7 @@ impl<T: AlarmListener> LiveEvaluation<T> {
 
 impl<T: AlarmListener> LiveEvaluator<T> {
     /// The evaluation of these points, and what is left to the end.
-    fn of(spec: JudgingSpec<'_, T>, over: &Stop) -> (Self, FinalEvaluation) {
+    fn of(spec: LiveEvaluationSpec<'_, T>, stop: &Stop) -> (Self, FinalEvaluation) {
         let points = spec.points.iter().enumerate();
         let places: Vec<LivePoint> = points
             .filter(|(_, point)| !point.is_remote())
@@ -181,7 +181,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             standings,
             segments,
             began: None,
-            over: over.clone(),
+            stop: stop.clone(),
             listener: spec.listener,
             say: spec.say,
         };
@@ -243,7 +243,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
         let idle_priority = IdlePriority::with_patience(PATIENCE);
         let mut before = clock::pair();
         let mut windows = Windows::begin(before.wall.0, self.waiting);
-        while !self.over.is_set() {
+        while !self.stop.is_set() {
             let now = clock::pair();
             if is_set(before, now) {
                 return Err("the clock was set, or the machine slept".to_owned());
@@ -293,7 +293,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
                 window.next_from(),
                 &self.clocks,
                 |at, record| {
-                    if self.over.is_set() {
+                    if self.stop.is_set() {
                         return ControlFlow::Break(());
                     }
                     if let Some(packet) = dissect(record.link, record.bytes, record.length) {
@@ -308,7 +308,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
             );
             read.map_err(|error| error.to_string())?;
         }
-        if !self.over.is_set() {
+        if !self.stop.is_set() {
             self.evaluate(window, hops, sources);
         }
         Ok(())

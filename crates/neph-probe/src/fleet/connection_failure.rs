@@ -5,7 +5,7 @@ use std::{fmt, io};
 
 /// Why the connection cannot be used any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Over {
+pub(crate) enum ConnectionFailure {
     /// It was not established in time.
     Unanswered,
     /// The reflector refused the request.
@@ -17,7 +17,7 @@ pub(crate) enum Over {
     /// The reflector did not read for so long that the buffers are full.
     Unread,
     /// The received bytes are no answer of a reflector.
-    Strange,
+    Unexpected,
     /// Another system error, by its number.
     System(Option<i32>),
 }
@@ -28,25 +28,25 @@ pub(crate) enum Fault {
     /// No room for it at the moment; the connection continues.
     Full,
     /// The connection is over.
-    Over(Over),
+    ConnectionFailure(ConnectionFailure),
 }
 
-impl From<Over> for Fault {
-    fn from(over: Over) -> Self {
-        Self::Over(over)
+impl From<ConnectionFailure> for Fault {
+    fn from(failure: ConnectionFailure) -> Self {
+        Self::ConnectionFailure(failure)
     }
 }
 
-impl From<Fault> for Over {
+impl From<Fault> for ConnectionFailure {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Full => Self::Unread,
-            Fault::Over(over) => over,
+            Fault::ConnectionFailure(failure) => failure,
         }
     }
 }
 
-impl From<&io::Error> for Over {
+impl From<&io::Error> for ConnectionFailure {
     fn from(error: &io::Error) -> Self {
         use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, TimedOut};
         match error.kind() {
@@ -58,7 +58,7 @@ impl From<&io::Error> for Over {
     }
 }
 
-impl fmt::Display for Over {
+impl fmt::Display for ConnectionFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered => f.write_str(
@@ -78,7 +78,7 @@ impl fmt::Display for Over {
                 "the reflector reads too slowly, and its connection is full; free a core at the \
                  reflector, or use fewer or slower flows",
             ),
-            Self::Strange => f.write_str("what came on its connection is no reflector's answer"),
+            Self::Unexpected => f.write_str("what came on its connection is no reflector's answer"),
             Self::System(Some(number)) => {
                 write!(
                     f,
@@ -91,8 +91,8 @@ impl fmt::Display for Over {
     }
 }
 
-impl From<Over> for io::Error {
-    fn from(over: Over) -> Self {
-        Self::new(io::ErrorKind::NotConnected, over.to_string())
+impl From<ConnectionFailure> for io::Error {
+    fn from(failure: ConnectionFailure) -> Self {
+        Self::new(io::ErrorKind::NotConnected, failure.to_string())
     }
 }

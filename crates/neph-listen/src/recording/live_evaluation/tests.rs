@@ -24,8 +24,8 @@ impl AlarmListener for Received {
         self.0.push(found);
     }
 
-    fn crossed(&mut self, _: &str, direction: Direction, took: i64) {
-        self.1.push((direction, took));
+    fn crossed(&mut self, _: &str, direction: Direction, delay: i64) {
+        self.1.push((direction, delay));
     }
 }
 
@@ -60,7 +60,7 @@ fn evaluator_of(points: &[&str], rules: &Rules) -> (LiveEvaluator<Received>, Fin
             point.expect("a live one")
         })
         .collect();
-    let spec = JudgingSpec {
+    let spec = LiveEvaluationSpec {
         points: &points,
         rules,
         mappings: &[],
@@ -85,7 +85,7 @@ fn only_segments_between_local_interfaces_are_evaluated() {
 }
 
 #[test]
-fn a_limit_as_long_as_any_packet_is_waited_for_is_left_and_makes_none_wait() {
+fn a_limit_above_the_longest_wait_is_not_evaluated_live() {
     let medians = [
         Median("segment", 2),
         Median("segment", 10_000),
@@ -127,7 +127,7 @@ fn capture(path: &Path, later: impl Fn(u8) -> i64) {
 }
 
 #[test]
-fn a_window_of_slow_packets_raises_it_once() {
+fn a_window_of_slow_packets_raises_one_alarm() {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("segment", 2)]);
     let (mut evaluator, _) = evaluator_of(&["a=iface:lo", "b=iface:lo"], &rules);
@@ -175,7 +175,7 @@ fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Seg
 
 /// Packets take longer to the second segment than they are awaited.
 #[test]
-fn windows_and_whole_captures_agree_after_a_slow_segment() {
+fn live_windows_and_complete_captures_agree_after_a_slow_segment() {
     let folder = tempfile::tempdir().expect("a folder");
     let points = ["a=iface:lo", "b=iface:lo", "c=iface:lo"];
     let rules = rules(&["a", "b", "c"], &[Median("b - c", 2)]);
@@ -250,7 +250,7 @@ fn both_directions(path: &Path, ahead: i64, [forward, back]: [i64; 2]) {
 
 /// The result for two points at agents with these forward and reverse delays, where the second
 /// clock offset is wrong by `wrong`. All in microseconds.
-fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
+fn heard_of_agents(delay: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     let folder = tempfile::tempdir().expect("a folder");
     let rules = rules(&["a", "b"], &[Median("a - b", 2)]);
     let points = ["a=agent:ams/eth0", "b=agent:lju/eth0"];
@@ -261,10 +261,10 @@ fn heard_of_agents(took: [i64; 2], wrong: i64) -> (Received, FinalEvaluation) {
     );
     assert_eq!(evaluator.sampled(), [0, 1]);
     let mut sources = [0, 1].map(|point| Source::Samples(Samples::of(point)));
-    let took = took.map(|micros| micros * 1_000);
-    for (point, ahead, took) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, took)] {
+    let delay = delay.map(|micros| micros * 1_000);
+    for (point, ahead, delay) in [(0, 0, [0, 0]), (1, 7_000 * MILLI, delay)] {
         let path = folder.path().join(point.to_string());
-        both_directions(&path, ahead, took);
+        both_directions(&path, ahead, delay);
         let read = ahead + if point == 1 { wrong * 1_000 } else { 0 };
         let sample = samples(&path, ["one", "two"][point], read);
         evaluator.take(LivePackets::Sample(point, sample), &mut sources);
@@ -300,8 +300,8 @@ fn the_direction_is_known_despite_clock_errors_above_the_delay() {
                 .filter(move |(of_direction, _)| *of_direction == direction)
         };
         assert!(of(Direction::Forward).count() > 5 && of(Direction::Reverse).count() > 5);
-        assert!(of(Direction::Forward).all(|(_, took)| *took == (200 - wrong) * 1_000));
-        assert!(of(Direction::Reverse).all(|(_, took)| *took == (200 + wrong) * 1_000));
+        assert!(of(Direction::Forward).all(|(_, delay)| *delay == (200 - wrong) * 1_000));
+        assert!(of(Direction::Reverse).all(|(_, delay)| *delay == (200 + wrong) * 1_000));
     }
 }
 
@@ -357,7 +357,7 @@ fn only_agents_at_evaluated_segments_send_samples() {
 }
 
 #[test]
-fn a_clock_that_runs_otherwise_is_not_set_and_one_that_jumps_is() {
+fn a_drifting_clock_is_no_step_and_a_jumping_one_is() {
     let at = |raw: i64, wall: i64| Pair {
         raw: RawNanos(raw * MILLI),
         wall: WallNanos(wall * MILLI),

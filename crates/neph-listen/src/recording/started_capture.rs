@@ -11,7 +11,7 @@ use neph_text::counted::counted;
 
 use super::Wanted;
 use super::course::Tally;
-use super::spelling::Point;
+use super::point_text::Point;
 use super::{PointRecording, RecordingOptions};
 use crate::{CaptureFile, ListenError};
 

@@ -22,15 +22,15 @@ pub type Namespaces<'n> = &'n dyn Fn(&str) -> Result<String, String>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Point {
     pub name: String,
-    pub(super) spot: Spot,
+    pub(super) location: PointLocation,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum PointLocation {
     /// An interface of this host.
-    Here(Interface),
+    Local(Interface),
     /// An interface of another host, over ssh.
-    RemotePoint(Host, Interface),
+    Remote(Host, Interface),
     /// An interface of an agent's host.
     Agent(AgentName, Interface),
 }
@@ -56,13 +56,13 @@ impl Point {
     /// # Errors
     /// It begins like a live point but is not valid, or names an unknown site.
     pub fn parse(text: &str, namespaces: Namespaces<'_>) -> Result<Option<Self>, ListenError> {
-        let (name, spot_text) = match text.split_once('=') {
-            Some((name, spot_text)) if is_live(spot_text) => (Some(name), spot_text),
+        let (name, location_text) = match text.split_once('=') {
+            Some((name, location_text)) if is_live(location_text) => (Some(name), location_text),
             _ if is_live(text) => (None, text),
             _ => return Ok(None),
         };
-        let wrong = |why: String| ListenError::wrong(format!("{text}: {why}"));
-        let (spot, usual) = spot(spot_text, namespaces).map_err(wrong)?;
+        let wrong = |reason: String| ListenError::wrong(format!("{text}: {reason}"));
+        let (location, usual) = location(location_text, namespaces).map_err(wrong)?;
         let name = name.unwrap_or(&usual);
         let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(is_name) {
@@ -71,35 +71,35 @@ impl Point {
             )));
         }
         let name = name.to_owned();
-        Ok(Some(Self { name, spot }))
+        Ok(Some(Self { name, location }))
     }
 
     /// Whether it is an interface of this host, in any namespace.
-    pub const fn is_here(&self) -> bool {
-        matches!(self.spot, Spot::Here(_))
+    pub const fn is_local(&self) -> bool {
+        matches!(self.location, PointLocation::Local(_))
     }
 
     /// Whether it is at an agent.
     pub const fn is_at_agent(&self) -> bool {
-        matches!(self.spot, Spot::Agent(..))
+        matches!(self.location, PointLocation::Agent(..))
     }
 
     /// Whether it is on another host, over ssh.
     pub const fn is_remote(&self) -> bool {
-        matches!(self.spot, Spot::RemotePoint(..))
+        matches!(self.location, PointLocation::Remote(..))
     }
 
     /// The agent, if it is at one.
     pub const fn agent(&self) -> Option<&AgentName> {
-        match &self.spot {
-            Spot::Agent(agent, _) => Some(agent),
-            Spot::Here(_) | Spot::RemotePoint(..) => None,
+        match &self.location {
+            PointLocation::Agent(agent, _) => Some(agent),
+            PointLocation::Local(_) | PointLocation::Remote(..) => None,
         }
     }
 
     /// Whether it is in a named network namespace.
     pub fn has_site(&self) -> bool {
-        matches!(&self.spot, Spot::Here(interface) if interface.site.is_some())
+        matches!(&self.location, PointLocation::Local(interface) if interface.site.is_some())
     }
 
     /// Its description in messages.
@@ -108,36 +108,39 @@ impl Point {
             Some(site) => format!("{} of {site}", interface.name),
             None => interface.name.clone(),
         };
-        match &self.spot {
-            Spot::Here(interface) => of(interface),
-            Spot::RemotePoint(host, interface) => {
+        match &self.location {
+            PointLocation::Local(interface) => of(interface),
+            PointLocation::Remote(host, interface) => {
                 format!("{} at {}", of(interface), host.destination)
             }
-            Spot::Agent(agent, interface) => format!("{} of agent {agent}", of(interface)),
+            PointLocation::Agent(agent, interface) => format!("{} of agent {agent}", of(interface)),
         }
     }
 }
 
-fn is_live(spot_text: &str) -> bool {
+fn is_live(location_text: &str) -> bool {
     [HERE, REMOTE, AT_AGENT]
         .iter()
-        .any(|begin| spot_text.starts_with(begin))
+        .any(|begin| location_text.starts_with(begin))
 }
 
 /// Its location, and its default name.
-fn spot(spot_text: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), String> {
-    if let Some(interface) = spot_text.strip_prefix(HERE) {
+fn location(
+    location_text: &str,
+    namespaces: Namespaces<'_>,
+) -> Result<(PointLocation, String), String> {
+    if let Some(interface) = location_text.strip_prefix(HERE) {
         let mut interface = self::interface(interface, "iface:eth0 or iface:eth0@SITE")?;
         if let Some(site) = &mut interface.site {
             *site = namespaces(site)?;
         }
         let name = interface.name.clone();
-        return Ok((Spot::Here(interface), name));
+        return Ok((PointLocation::Local(interface), name));
     }
-    if let Some(rest) = spot_text.strip_prefix(AT_AGENT) {
+    if let Some(rest) = location_text.strip_prefix(AT_AGENT) {
         return at_agent(rest);
     }
-    let rest = spot_text.strip_prefix(REMOTE).unwrap_or(spot_text);
+    let rest = location_text.strip_prefix(REMOTE).unwrap_or(location_text);
     let form = "ssh:user@host/eth0";
     let Some((host, interface)) = rest.split_once('/').filter(|_| !rest.starts_with("//")) else {
         return Err(format!(
@@ -155,16 +158,16 @@ fn spot(spot_text: &str, namespaces: Namespaces<'_>) -> Result<(Spot, String), S
         .rsplit_once('@')
         .map_or(destination.as_str(), |(_, host)| host)
         .replace(':', "-");
-    Ok((Spot::RemotePoint(host, interface), name))
+    Ok((PointLocation::Remote(host, interface), name))
 }
 
 /// `ams/eth0`.
-fn at_agent(text: &str) -> Result<(Spot, String), String> {
+fn at_agent(text: &str) -> Result<(PointLocation, String), String> {
     const FORM: &str = "agent:ams/eth0";
     let Some((agent, interface)) = text.split_once('/') else {
         return Err(format!("the interface is missing; write {FORM}"));
     };
-    let agent: AgentName = agent.parse().map_err(|why| format!("{why}"))?;
+    let agent: AgentName = agent.parse().map_err(|error| format!("{error}"))?;
     let interface = self::interface(interface, FORM)?;
     if interface.site.is_some() {
         return Err(format!(
@@ -172,7 +175,7 @@ fn at_agent(text: &str) -> Result<(Spot, String), String> {
         ));
     }
     let name = agent.to_string();
-    Ok((Spot::Agent(agent, interface), name))
+    Ok((PointLocation::Agent(agent, interface), name))
 }
 
 /// `eth0` or `eth0@SITE`.
@@ -248,9 +251,9 @@ mod tests {
 
     fn remote(text: &str) -> (String, Host, Interface) {
         let point = live(text);
-        match point.spot {
-            Spot::RemotePoint(host, interface) => (point.name, host, interface),
-            Spot::Here(_) | Spot::Agent(..) => panic!("{text} is elsewhere"),
+        match point.location {
+            PointLocation::Remote(host, interface) => (point.name, host, interface),
+            PointLocation::Local(_) | PointLocation::Agent(..) => panic!("{text} is elsewhere"),
         }
     }
 
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_live_points_are_files() {
+    fn arguments_other_than_live_points_are_files() {
         for text in [
             "a.pcap",
             "in=a.pcap",
@@ -310,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_an_agent_is_named_by_it() {
+    fn a_point_at_an_agent_is_named_after_the_agent() {
         let point = live("agent:ams/eth0");
         assert_eq!(
             (point.name.as_str(), point.description().as_str()),

@@ -11,7 +11,7 @@ use neph_model::{ClockReading, PacketSample, Span};
 use neph_wire::capture::{CaptureError, CaptureReader, Record, Step};
 use neph_wire::dissect::Link;
 
-use super::super::begun::kernel;
+use super::super::started_capture::kernel;
 use super::super::tail::Tail;
 
 /// Maximum number of waiting packets of a point: the samples of a minute.

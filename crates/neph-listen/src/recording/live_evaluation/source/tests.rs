@@ -33,7 +33,7 @@ fn shown(source: &mut Source, clocks: &Clocks, times: Range<i64>, next: i64) -> 
 }
 
 #[test]
-fn samples_are_shown_by_this_hosts_clock_until_they_are_over() {
+fn samples_have_local_time_until_they_end() {
     let (mut clocks, mut samples) = (Clocks::default(), Samples::of(0));
     let ahead = Span::from_nanos(1_000);
     let unknown = sample("other", None, &[1]);
@@ -53,7 +53,7 @@ fn samples_are_shown_by_this_hosts_clock_until_they_are_over() {
 }
 
 #[test]
-fn one_kernel_is_one_clock_whichever_agent_read_it() {
+fn agents_of_one_kernel_share_one_clock() {
     let mut clocks = Clocks::default();
     let mut point = 0;
     let mut source = |kernel: &str, offset| {
