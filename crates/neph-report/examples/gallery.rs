@@ -20,7 +20,7 @@ use neph_report::{draw, hops, svg, text, write_figures, write_report};
 #[path = "../tests/report/synthetic/mod.rs"]
 mod synthetic;
 
-use synthetic::fleet::{Mood, World};
+use synthetic::fleet::{FleetModel, PathStability};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("name a folder")?);
@@ -34,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some("fleets") => Vec::new(),
         Some("hops") => return followed(&folder),
         Some("many") => return draw_many(&folder),
-        Some(messages) => return write_campaign(&synthetic::long(messages.parse()?), &folder),
+        Some(messages) => {
+            return write_campaign(&synthetic::long_campaign(messages.parse()?), &folder);
+        }
     };
     for data in campaigns {
         write_campaign(&data, &folder)?;
@@ -42,29 +44,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().len() == 2 {
         followed(&folder)?;
     }
-    let mut stored_fleet = READ.campaign();
+    let mut stored_fleet = STORED_FLEET.campaign();
     "fleet-read".clone_into(&mut stored_fleet.campaign.name);
-    stored_fleet.experiments[0].fleet = Some(READ.read());
+    stored_fleet.experiments[0].fleet = Some(STORED_FLEET.view_from_messages());
     write_campaign(&stored_fleet, &folder)?;
-    for world in WORLDS {
-        let data = world.campaign();
+    for fleet in FLEETS {
+        let data = fleet.campaign();
         write_campaign(&data, &folder)?;
         sizes(&data, &folder)?;
     }
     Ok(())
 }
 
-const fn world(flows: u32, pairs: u32, seconds: i64, mood: Mood) -> World {
-    World {
+const fn fleet_model(flows: u32, pairs: u32, seconds: i64, stability: PathStability) -> FleetModel {
+    FleetModel {
         flows,
         pairs,
         seconds,
-        mood,
+        stability,
     }
 }
 
 /// Of this one every message is made and read.
-const READ: World = world(64, 2, 600, Mood::Wild);
+const STORED_FLEET: FleetModel = fleet_model(64, 2, 600, PathStability::Unstable);
 
 /// Points, packets, and whether some are lost.
 const PATHS: [(usize, usize, bool); 5] = [
@@ -75,15 +77,15 @@ const PATHS: [(usize, usize, bool); 5] = [
     (8, 200_000, true),
 ];
 
-const WORLDS: [World; 8] = [
-    world(8, 1, 120, Mood::Quiet),
-    world(8, 1, 300, Mood::Wild),
-    world(512, 1, 7200, Mood::Quiet),
-    world(512, 4, 7200, Mood::Wild),
-    world(512, 16, 604_800, Mood::Quiet),
-    world(50_000, 1, 7200, Mood::Wild),
-    world(50_000, 16, 7200, Mood::Wild),
-    world(50_000, 4, 7200, Mood::Quiet),
+const FLEETS: [FleetModel; 8] = [
+    fleet_model(8, 1, 120, PathStability::Stable),
+    fleet_model(8, 1, 300, PathStability::Unstable),
+    fleet_model(512, 1, 7200, PathStability::Stable),
+    fleet_model(512, 4, 7200, PathStability::Unstable),
+    fleet_model(512, 16, 604_800, PathStability::Stable),
+    fleet_model(50_000, 1, 7200, PathStability::Unstable),
+    fleet_model(50_000, 16, 7200, PathStability::Unstable),
+    fleet_model(50_000, 4, 7200, PathStability::Stable),
 ];
 
 fn write_campaign(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -115,18 +117,21 @@ fn write_campaign(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Erro
 fn draw_many(folder: &Path) -> Result<(), Box<dyn Error>> {
     write_campaign(&synthetic::fleet::seasons(8, 1), folder)?;
     write_campaign(&synthetic::fleet::seasons(3, 12), folder)?;
-    write_campaign(&world(1920, 120, 1200, Mood::Wild).campaign(), folder)
+    write_campaign(
+        &fleet_model(1920, 120, 1200, PathStability::Unstable).campaign(),
+        folder,
+    )
 }
 
 /// The figures of packets over few and many points, of few and many packets.
 fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
-    for (points, packets, lossy) in PATHS {
-        let path = synthetic::hops::Path {
+    for (points, packets, has_loss) in PATHS {
+        let path = synthetic::hops::PathModel {
             points,
             packets,
-            lossy,
+            has_loss,
         };
-        let followed_packets = path.followed();
+        let followed_packets = path.generate();
         let start = Instant::now();
         let figures = followed_packets.with_drawing(hops);
         let mut text = format!("drawn in {:?}\n", start.elapsed());
@@ -143,9 +148,9 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
 
 /// How long a fleet's figures took to draw, and how large they are.
 fn sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let figures = draw(data, &PlotSettings::default());
-    let mut text = format!("drawn in {:?}\n", begun.elapsed());
+    let mut text = format!("drawn in {:?}\n", start.elapsed());
     for figure in figures {
         let drawing = svg(&figure.scene, &figure.name, &figure.title);
         text.push_str(&format!("{} {} bytes\n", figure.name, drawing.len()));

@@ -26,7 +26,7 @@ pub(crate) struct Budgets {
 #[derive(Debug)]
 struct Peers {
     /// Remembered budgets, at most. Beyond that, one without a connection is forgotten for each new one.
-    max_peers: usize,
+    capacity: usize,
     budgets: HashMap<IpAddr, Arc<Budget>>,
     /// The part of the memory for messages of each /56 with a budget.
     rooms: HashMap<IpAddr, Arc<Room>>,
@@ -56,7 +56,7 @@ impl Budgets {
         Self {
             caps,
             peers: Mutex::new(Peers {
-                max_peers: caps.peers(),
+                capacity: caps.peers(),
                 budgets: HashMap::new(),
                 rooms: HashMap::new(),
                 order: VecDeque::new(),
@@ -72,7 +72,7 @@ impl Budgets {
             return Some(Arc::clone(budget));
         }
         peers.forget(now);
-        if peers.budgets.len() >= peers.max_peers {
+        if peers.budgets.len() >= peers.capacity {
             return None;
         }
         let of_peer = || Arc::new(self.caps.room_of_peer());
@@ -93,7 +93,7 @@ impl Peers {
         }
         // A peer that is forgotten too early gets a full bucket again.
         let mut remaining = self.order.len();
-        while self.budgets.len() >= self.max_peers && remaining > 0 {
+        while self.budgets.len() >= self.capacity && remaining > 0 {
             self.forget_oldest(|_| true);
             remaining -= 1;
         }

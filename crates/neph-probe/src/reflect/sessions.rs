@@ -15,7 +15,7 @@ const SESSION_IDLE: Span = Span::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Remembered sessions, at most. Beyond that, one is forgotten for each new one.
-    max_sessions: usize,
+    capacity: usize,
     known: HashMap<SocketAddr, Session>,
     /// In the order of their beginning, or of the last check that they are in use.
     order: VecDeque<SocketAddr>,
@@ -23,9 +23,9 @@ pub(crate) struct Sessions {
 
 impl Sessions {
     /// Room for that many.
-    pub(crate) fn new(max_sessions: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
-            max_sessions,
+            capacity,
             known: HashMap::new(),
             order: VecDeque::new(),
         }
@@ -54,7 +54,7 @@ impl Sessions {
     /// forgotten peer loses a send timestamp, and counts from 0 again.
     fn forget(&mut self, now: Instant<Local>) {
         for last in [false, false, true] {
-            if self.known.len() < self.max_sessions {
+            if self.known.len() < self.capacity {
                 return;
             }
             let Some(peer) = self.order.pop_front() else {

@@ -17,13 +17,13 @@ use crate::world::normal;
 #[path = "../../tests/report/synthetic/mod.rs"]
 mod synthetic;
 
-use synthetic::fleet::{Mood, World, of_season};
+use synthetic::fleet::{FleetModel, PathStability, with_season};
 
-const FLEET: World = World {
+const FLEET: FleetModel = FleetModel {
     flows: 16,
     pairs: 1,
     seconds: 60,
-    mood: Mood::Quiet,
+    stability: PathStability::Stable,
 };
 /// Experiments of each season.
 const EXPERIMENTS: u32 = 12;
@@ -107,7 +107,7 @@ impl Seasons {
         let mut data = template.clone();
         let (scenario, experiment) = (data.scenarios.remove(0), data.experiments.remove(0));
         for (index, season) in [(0, "night"), (1, "evening")] {
-            let seasonal = of_season(&scenario, index, season);
+            let seasonal = with_season(&scenario, index, season);
             data.scenarios.push(seasonal);
         }
         let mut mood = normal(&mut random);

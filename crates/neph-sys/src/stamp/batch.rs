@@ -175,11 +175,11 @@ mod tests {
             .receive(sender.as_fd(), Patience::First)
             .expect("some");
         assert_eq!(count, 3);
-        let (bytes, received) = batch.datagram(1);
+        let (bytes, metadata) = batch.datagram(1);
         assert_eq!(bytes, b"second");
-        assert_eq!(received.from, receiver.local_addr().ok());
-        assert_eq!((received.ttl, received.port), (Some(64), Some(to.port())));
-        assert!(!received.truncated && batch.datagram(2).1.truncated);
+        assert_eq!(metadata.from, receiver.local_addr().ok());
+        assert_eq!((metadata.ttl, metadata.port), (Some(64), Some(to.port())));
+        assert!(!metadata.truncated && batch.datagram(2).1.truncated);
         let none = batch
             .receive(sender.as_fd(), Patience::None)
             .expect_err("all were taken");

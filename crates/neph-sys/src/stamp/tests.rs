@@ -51,11 +51,11 @@ fn a_datagram_is_stamped_when_queued_sent_and_received() {
         sender.send(b"hello").expect("send");
     }
     let mut buffer = [0; 16];
-    let received = receive(receiver.as_fd(), &mut buffer).expect("receive");
+    let metadata = receive(receiver.as_fd(), &mut buffer).expect("receive");
     let after = clock::wall();
-    let at = received.stamp.expect("received datagrams are stamped");
+    let at = metadata.stamp.expect("received datagrams are stamped");
     assert!(before < at && at < after);
-    assert_eq!(received.from, sender.local_addr().ok());
+    assert_eq!(metadata.from, sender.local_addr().ok());
     let observed = stamps(sender.as_fd(), 6);
     let sent: Vec<u32> = observed
         .iter()

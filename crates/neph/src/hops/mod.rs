@@ -153,7 +153,7 @@ fn bind_exporters(
     if !args.metrics.is_requested() {
         return Ok(None);
     }
-    if points.iter().take_while(|point| point.is_here()).count() < 2 {
+    if points.iter().take_while(|point| point.is_local()).count() < 2 {
         return Err(Failure::usage(
             "--prometheus and --otlp need two interfaces of this machine as the first points: only these are \
              known to have one clock while they record",

@@ -90,11 +90,11 @@ fn sort_rows(mut rows: Vec<Vec<String>>, uses: &Uses) -> Vec<Vec<String>> {
             .map(|(name, centers)| (name.to_owned(), centers))
             .collect();
         let mean = |name: &String| {
-            let used = uses[name].iter();
-            let users = uses.iter().filter(|(_, used)| used.contains(name));
-            let neighbours: Vec<f64> = used
-                .chain(users.map(|(user, _)| user))
-                .map(|used| centers[used])
+            let dependencies = uses[name].iter();
+            let dependents = uses.iter().filter(|(_, used)| used.contains(name));
+            let neighbours: Vec<f64> = dependencies
+                .chain(dependents.map(|(dependent, _)| dependent))
+                .map(|neighbour| centers[neighbour])
                 .collect();
             let count = f64::from(u32::try_from(neighbours.len().max(1)).expect("few"));
             neighbours.iter().sum::<f64>() / count

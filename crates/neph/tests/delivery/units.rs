@@ -113,17 +113,17 @@ fn the_arguments_in_units_are_accepted_by_the_program() {
 fn a_service_that_hangs_is_ended_and_one_with_wrong_options_is_not_started_for_ever() {
     for name in UNITS {
         let unit = unit(name);
-        let has = |line: &str| unit.lines().any(|unit| unit == line);
+        let has_line = |expected: &str| unit.lines().any(|line| line == expected);
         for line in [
             "Type=notify",
             "Restart=on-failure",
             "RestartPreventExitStatus=2",
         ] {
-            assert!(has_programs(line), "{name}: {line}");
+            assert!(has_line(line), "{name}: {line}");
         }
         assert!(unit.contains("\nWatchdogSec="), "{name}");
         // A user of its own: one for each run, or one that the package makes.
-        let has_own_user = has_programs("DynamicUser=yes") || has_programs(&format!("User={name}"));
+        let has_own_user = has_line("DynamicUser=yes") || has_line(&format!("User={name}"));
         assert!(has_own_user, "{name} runs as root");
     }
     let users = fs::read_to_string(root().join("deploy/debian/neph.sysusers")).expect("users");

@@ -48,8 +48,8 @@ impl<'a> Guard<'a> {
         let duration =
             Span::from_nanos(i64::try_from(test_request.duration_ns).unwrap_or(i64::MAX / 2));
         let now = clock::raw();
-        let rate = spec.caps.rate.map(|max_rate| Rate {
-            max_rate,
+        let rate = spec.caps.rate.map(|allowed| Rate {
+            allowed,
             streams: test_request.streams,
             each: test_request
                 .request_bytes
@@ -152,7 +152,7 @@ impl<'a> Guard<'a> {
 /// The server's rate cap of a direction, checked each second.
 #[derive(Debug)]
 struct Rate {
-    max_rate: BitRate,
+    allowed: BitRate,
     streams: u16,
     each: u64,
     from: RawNanos,
@@ -168,10 +168,10 @@ impl Rate {
             return Ok(());
         }
         let bits = u128::from(self.bytes) * 8 * u128::from(self.streams) * 1_000_000_000;
-        if bits > u128::from(self.max_rate.bits_per_second()) * u128::from(passed.unsigned_abs()) {
+        if bits > u128::from(self.allowed.bits_per_second()) * u128::from(passed.unsigned_abs()) {
             return Err(io::Error::other(format!(
                 "its payload is more than the {} that this server allows",
-                self.max_rate
+                self.allowed
             )));
         }
         (self.from, self.bytes) = (now, 0);
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_rate_above_the_cap_is_found_after_a_second_and_one_below_never() {
         let rate = |streams, each| Rate {
-            max_rate: BitRate(8_000_000),
+            allowed: BitRate(8_000_000),
             streams,
             each,
             from: RawNanos(0),
