@@ -27,6 +27,11 @@ pub(crate) fn check_reflector(
         }
         _ => return Ok(()),
     };
+    let server = if requires_reflector {
+        "reflector"
+    } else {
+        "server"
+    };
     let (target, ip) = (&main.target, main.address.ip());
     let has_name = target.host() != ip.to_string();
     let address_text = if has_name {
@@ -35,7 +40,7 @@ pub(crate) fn check_reflector(
         String::new()
     };
     Err(failed(
-        format!("asking {target}{address_text} who it is"),
+        format!("identify the {server} at {target}{address_text}"),
         reason,
     ))
 }

@@ -138,8 +138,9 @@ impl Dispatcher {
             |out: &OutstandingOrder| out.agent == *agent && matches!(out.stage, Stage::Running);
         if self.out.values().any(is_running) {
             tracing::warn!(
-                "agent {agent} has disconnected during an order. When it is back, neph collects the result and \
-                 starts its reflector again; experiments that need this reflector wait. If it was revoked, it needs a new invitation (neph control invite {agent} --control FOLDER) and an empty folder"
+                "agent {agent} has disconnected during an order. When it is back, neph collects the result. \
+                 If the campaign needs a reflector of this agent, neph also starts the reflector again; until then, \
+                 experiments to it wait. If the agent was revoked, it needs a new invitation (neph control invite {agent} --control FOLDER) and an empty folder"
             );
         }
     }

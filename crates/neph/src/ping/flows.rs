@@ -144,7 +144,7 @@ fn silence_remark(target: &Target, discovery: &Discovery) -> Option<String> {
     let reason = discovery.silence.as_ref()?;
     (!target.kind().is_datagram()).then(|| {
         if discovery.accepted {
-            format!("{target} did not say who it is: {reason}")
+            format!("{target} did not identify itself: {reason}")
         } else {
             format!("no answer from {target}: {reason}")
         }

@@ -122,12 +122,15 @@ impl<'r> SiteScenario<'r> {
         let delayed = replies()
             .filter(|(_, delay)| *delay >= MIN_DELAY_MS)
             .count();
-        let lost = runs.iter().map(|run| run.run.flow.lost()).sum();
+        // As in the tables: a message without a reply is slower than every reply.
+        let without_reply = |run: &ClientDelays<'_>| run.run.flow.lost() + run.run.flow.failed();
+        let without_reply = runs.iter().map(without_reply).sum();
         let responses: Vec<f64> = sorted(replies().map(|(response, _)| *response));
         let undelayed: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
         let shifts = QUANTILES.into_iter().filter_map(|p| {
-            let measured = quantile(Sorted::check(&responses).ok()?, lost, p).ok()?;
-            let without_delays = quantile(Sorted::check(&undelayed).ok()?, lost, p).ok()?;
+            let measured = quantile(Sorted::check(&responses).ok()?, without_reply, p).ok()?;
+            let without_delays =
+                quantile(Sorted::check(&undelayed).ok()?, without_reply, p).ok()?;
             Some(QuantileShift {
                 p,
                 measured: measured.value().number()?,

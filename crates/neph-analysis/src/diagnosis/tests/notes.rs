@@ -61,6 +61,28 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
 }
 
 #[test]
+fn messages_that_were_not_sent_count_as_slower_than_every_reply_as_in_the_tables() {
+    let world = World {
+        client_delay_ms: 8.0,
+        client_delay_share: 0.05,
+        blocks: 1,
+        ..World::default()
+    };
+    let has_p90 = |diagnoses: &Diagnoses| diagnoses.notes[0].text.contains("p90 would be");
+    assert!(has_p90(&diagnoses_of(&world)));
+    let mut campaign = world.campaign();
+    for experiment in &mut campaign.experiments {
+        // One message of eight: 87.5 % have a reply, so p90 is unknown.
+        for exchange in experiment.flows[0].exchanges.iter_mut().step_by(8) {
+            exchange.outcome = Outcome::Failed;
+            (exchange.response, exchange.service) = (None, None);
+        }
+    }
+    let diagnoses = diagnose(&campaign, &PlotSettings::default());
+    assert!(!has_p90(&diagnoses), "{}", diagnoses.notes[0].text);
+}
+
+#[test]
 fn a_quiet_machine_is_not_even_noted() {
     assert!(diagnoses_of(&World::default()).notes.is_empty());
 }
