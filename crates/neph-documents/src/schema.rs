@@ -78,7 +78,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<flows::FlowsDocument<'static>>("flows", "neph flows --format json"),
     Kind::of::<flows::FlowsEvent>(
         "flows-line",
-        "neph flows --format ndjson (all lines except the last)",
+        "neph flows --format ndjson, each line but the last",
     ),
     Kind::of::<trace::TraceDocument<'static>>("trace", "neph trace --format json"),
     Kind::of::<trace::TraceLine<'static>>("trace-line", "neph trace --format ndjson"),
@@ -86,7 +86,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<captures::CaptureLine>("read-line", "neph read --format ndjson"),
     Kind::of::<captures::PeriodLine>(
         "watch-line",
-        "neph watch --format ndjson (lines during the measurement)",
+        "neph watch --format ndjson, each line of a period or interface",
     ),
     Kind::of::<hops::HopsDocument<'static>>("hops", "neph hops --format json"),
     Kind::of::<hops::HopsLine>("hops-line", "neph hops --format ndjson"),
@@ -131,7 +131,16 @@ pub const KINDS: &[Kind] = &[
         "export-pings",
         "neph export --pings --format jsonl, each line",
     ),
-    Kind::of::<alarm::AlarmDocument<alarm::OfExperiment>>("alarm-run", "an alarm of neph run"),
-    Kind::of::<alarm::AlarmDocument<alarm::OfSegment>>("alarm-hops", "an alarm of neph hops"),
-    Kind::of::<alarm::AlarmDocument<alarm::RuleAlone>>("alarm-watch", "an alarm of neph watch"),
+    Kind::of::<alarm::AlarmDocument<alarm::OfExperiment>>(
+        "alarm-run",
+        "neph run --webhook, each alarm",
+    ),
+    Kind::of::<alarm::AlarmDocument<alarm::OfSegment>>(
+        "alarm-hops",
+        "neph hops --webhook, each alarm",
+    ),
+    Kind::of::<alarm::AlarmDocument<alarm::RuleAlone>>(
+        "alarm-watch",
+        "neph watch --webhook, each alarm",
+    ),
 ];

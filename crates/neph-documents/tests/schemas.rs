@@ -29,10 +29,10 @@ fn index() -> String {
          with the unit of its number. The number of a key that ends in `_unix_ns` counts from \
          1970-01-01 UTC. `null` means that there is no value; the description of the key explains \
          why.\n\n\
-         These are the schemas of version {VERSION}. A result has this version in the key `schema`: \
-         in the object itself, in its `summary` (`read`, `hops`, `clock`), or in the last line of \
-         NDJSON. Lists have no version, neither as JSON nor as NDJSON. `neph watch --samples` writes \
-         lines of the schemas watch-line, read-line and alarm-watch. [changes.md](changes.md) lists \
+         These are the schemas of version {VERSION}. A result has this version in the key `schema`. \
+         In JSON, the key is in the object itself; for `neph read`, `neph hops` and `neph clock`, it is in \
+         the object `summary`. In NDJSON, the key is in the last line. Lists have no version, neither as JSON nor as NDJSON. `neph watch` writes \
+         lines of the schemas watch-line, read-line (flows, the summary and `--samples`) and alarm-watch. [changes.md](changes.md) lists \
          what each version changed.\n\n\
          | schema | command |\n|---|---|\n{}",
         rows.collect::<String>()

@@ -160,21 +160,22 @@ fn now() -> f64 {
     Duration::from_nanos(since).as_secs_f64()
 }
 
-/// The moment by the clock of the host's kernel at which the first message of each experiment was there.
+/// The time by the wall clock of the host's kernel, in milliseconds, at which the first message of each experiment was there.
 fn first_arrivals(messages: &[Value], scenario: &str) -> BTreeMap<String, f64> {
     let mut first = BTreeMap::new();
     for message in messages {
         let is_expected = message["scenario"]
             .as_str()
             .is_some_and(|label| label.contains(scenario));
-        let (Some(id), Some(at)) = (
+        let (Some(id), Some(at), Some(offset)) = (
             message["experiment_id"].as_str(),
             message["peer_rx_ns"].as_f64(),
+            message["peer_wall_offset_ns"].as_f64(),
         ) else {
             continue;
         };
         if is_expected && message["seq"] == 0 {
-            first.insert(id.to_owned(), at / 1e6);
+            first.insert(id.to_owned(), (at + offset) / 1e6);
         }
     }
     first
