@@ -12,7 +12,7 @@ use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
 use neph_analysis::latencies::Latencies;
-use neph_analysis::latencies::removed;
+use neph_analysis::latencies::removed_percentiles_note;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
 use neph_analysis::text::capital;
@@ -88,7 +88,7 @@ fn caption(settings: &PlotSettings) -> String {
     };
     format!(
         "{explanation} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
-        removed(settings)
+        removed_percentiles_note(settings)
     )
 }
 

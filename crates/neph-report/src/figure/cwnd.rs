@@ -19,7 +19,7 @@ const MAX_SCALE_RATIO: u32 = 20;
 
 /// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let highest = |scenario: usize| data.windows(scenario, settings).max();
+    let highest = |scenario: usize| data.congestion_windows(scenario, settings).max();
     let windows: Vec<(usize, u32)> = data
         .measured(settings)
         .into_iter()

@@ -11,7 +11,7 @@ use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, text_width};
 use neph_analysis::clock_time::ClockTimes;
 use neph_analysis::latencies::Latencies;
-use neph_analysis::latencies::removed;
+use neph_analysis::latencies::removed_percentiles_note;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::text::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
@@ -63,7 +63,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 settings.whiskers_text(),
                 scales(settings),
                 settings.utc_offset,
-                removed(settings)
+                removed_percentiles_note(settings)
             ))];
             let scenarios = panels.iter().map(|panel| panel.scenario);
             notes.extend(flags::notes(data, scenarios, settings));
@@ -74,7 +74,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
     let by_scenario: Vec<(usize, Vec<Block>)> = data
-        .determined_by_main(settings)
+        .scenarios_with_main_flow(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {
@@ -136,7 +136,7 @@ fn draw_panel(
     let times = ClockTimes::over(started, settings.utc_offset);
     let labels = panel.blocks.iter();
     let labels: Vec<[String; 2]> = labels
-        .map(|block| [block.number.to_string(), times.at(block.started)])
+        .map(|block| [block.number.to_string(), times.label(block.started)])
         .collect();
     let every = label_every(&labels, slot);
     let mut x = area.x + slot / 2.0;

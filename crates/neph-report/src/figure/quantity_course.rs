@@ -225,7 +225,7 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
     let slot = area.width / count(blocks.len().max(1));
     let labels = blocks.iter();
     let labels: Vec<[String; 2]> = labels
-        .map(|(block, started)| [block.to_string(), times.at(*started)])
+        .map(|(block, started)| [block.to_string(), times.label(*started)])
         .collect();
     let widest = labels
         .iter()

@@ -33,7 +33,7 @@ enum Side {
 impl Side {
     fn timestamp(self, exchange: &Exchange) -> Option<i64> {
         match self {
-            Self::Send => exchange.begun.map(neph_model::Instant::nanos),
+            Self::Send => exchange.send_started.map(neph_model::Instant::nanos),
             Self::Server => exchange.peer_app_rx.map(neph_model::Instant::nanos),
         }
     }

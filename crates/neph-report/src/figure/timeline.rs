@@ -92,7 +92,7 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let indices = data.determined_by_message(settings);
+    let indices = data.scenarios_with_messages(settings);
     let values_by_scenario: Vec<Vec<f64>> =
         indices.iter().map(|s| values(data, settings, *s)).collect();
     let spreads = values_by_scenario.iter().map(|values| {

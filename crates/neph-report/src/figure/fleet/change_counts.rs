@@ -13,7 +13,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Fill, Mark, Point, Rect, Stroke};
 use neph_analysis::fleet::{Pair, pairs, scenarios};
 use neph_analysis::numbers::count;
-use neph_analysis::text::{plural, real};
+use neph_analysis::text::{plural, to_f64};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
@@ -59,7 +59,7 @@ impl CountLine {
             .collect();
         let occurring_counts: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
         let share = |counts: &[u32], max: u32| {
-            real(counts.partition_point(|count| *count <= max)) / real(counts.len())
+            to_f64(counts.partition_point(|count| *count <= max)) / to_f64(counts.len())
         };
         let band = |max: u32| {
             let pair_band = |blocks: &Vec<Vec<u32>>| {

@@ -178,7 +178,7 @@ impl Panel {
         let top = frame.y + 20.0 + self.loss_rows_height();
         let area = Rect::new(frame.x + LEFT, top, frame.width - LEFT, HEIGHT);
         let unit = TimeUnit::up_to(scale.high);
-        let (unit_seconds, unit_name) = elapsed(self.clock.seconds());
+        let (unit_seconds, unit_name) = duration_unit(self.clock.seconds());
         let plot = Plot {
             area,
             x: Scale::linear(0.0, self.clock.seconds() / unit_seconds),
