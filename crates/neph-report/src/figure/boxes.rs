@@ -138,7 +138,7 @@ impl Painter<'_> {
         let mut marks = Vec::new();
         if has_axis {
             plot.x_axis(&mut marks, &axis_title(self.settings, unit));
-            sheet.take(Style::BELOW);
+            sheet.take(Style::X_AXIS_HEIGHT);
         } else {
             grid(&plot, &mut marks);
             sheet.take(6.0);

@@ -132,7 +132,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     );
     let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);
     sheet.legend(&legend(&lines));
-    let frame = sheet.take(HEIGHT + 12.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 12.0 + Style::X_AXIS_HEIGHT);
     let plot = Plot {
         area: Rect::new(
             frame.x + LEFT,
@@ -188,7 +188,7 @@ fn caption(lines: &[CountLine], plot: &Plot, bin: &str) -> String {
 
 /// The lines, those without a colour of their own first.
 fn lines(pairs: &[Pair<'_>]) -> Vec<CountLine> {
-    let groups = PairGroup::all(pairs);
+    let groups = PairGroup::of_pairs(pairs);
     let exceeds_colours = groups.len() > MAX_DISTINGUISHED;
     let numbered = groups.iter().enumerate();
     let lines = numbered

@@ -88,7 +88,7 @@ fn draw_distributions(sheet: &mut Sheet, inflations: &[SettingInflation<'_>]) {
     } else {
         (LEFT, 10.0)
     };
-    let frame = sheet.take(height + 16.0 + Style::BELOW);
+    let frame = sheet.take(height + 16.0 + Style::X_AXIS_HEIGHT);
     let shows_source = inflations.iter().any(SettingInflation::has_tail);
     let largest_by_setting = inflations
         .iter()

@@ -43,7 +43,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let columns = if on_page.len() == 1 { 1 } else { 2 };
         for row in on_page.chunks(columns) {
             let class_counts = row.iter().map(|pair| drawn_classes(pair).len());
-            let height = to_f64(class_counts.max().unwrap_or(1)) * ROW_HEIGHT + 30.0 + Style::BELOW;
+            let height = to_f64(class_counts.max().unwrap_or(1)) * ROW_HEIGHT + 30.0 + Style::X_AXIS_HEIGHT;
             let frames =
                 if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
             for (pair, frame) in row.iter().zip(frames) {

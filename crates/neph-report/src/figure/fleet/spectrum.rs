@@ -93,7 +93,7 @@ fn draw_page(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     let coarse = CoarseCells::of(spectrum, cell_size(&unplaced_plot, step, row));
     let counts = CountScale::up_to(coarse.max_flows());
     scale_bar(sheet, &counts);
-    let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::X_AXIS_HEIGHT);
     let area = Rect::new(frame.x + LEFT, frame.y + 10.0, width, HEIGHT);
     let plot = Plot {
         area,
