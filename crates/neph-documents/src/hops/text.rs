@@ -24,9 +24,9 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
         text.push_str(&rows::text(parts));
     }
     text.push('\n');
-    let doubts = passages.warnings.iter();
-    let sentences = doubts
-        .map(|doubt| format!("In doubt: {doubt}."))
+    let warnings = passages.warnings.iter();
+    let sentences = warnings
+        .map(|warning| format!("In doubt: {warning}."))
         .chain(clock_sentences(passages))
         .chain(count_sentences(passages));
     for sentence in sentences {

@@ -81,14 +81,14 @@ fn write_report(
     let mut writer = args.writer();
     writer.begin(&format!("clock of {description}"))?;
     let to_row = |fit: &ClockFit, formula: &FourTimestampOffsets, message_count: usize| Row {
-        since: Span::from_nanos(fit.at - course.start),
+        since_start: Span::from_nanos(fit.at - course.start),
         fit: *fit,
         drift: Drift::from_fit(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest_round_trip_nanos,
         n: message_count as u64,
-        is_old: false,
+        is_repeated: false,
     };
     exchanges.sort_by_key(|exchange| exchange.sent);
     let passed_times = passage_times(matched_captures);
