@@ -36,7 +36,7 @@ pub struct Rules(Vec<Rule<Subject>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delay {
     /// When its packet entered the segment, in nanoseconds since the beginning.
-    pub since: i64,
+    pub entered_nanos: i64,
     /// In nanoseconds.
     pub delay_nanos: i64,
     /// Its error bound.
@@ -71,7 +71,7 @@ pub struct SegmentChange {
 #[derive(Clone, Debug, Default)]
 pub struct AlarmResult {
     /// By time.
-    pub found: Vec<SegmentChange>,
+    pub changes: Vec<SegmentChange>,
     /// Messages about rules for which no segment had enough packets.
     pub not_evaluated: Vec<String>,
 }
@@ -138,12 +138,12 @@ impl Rules {
                     evaluated.push(rule.text.clone());
                 }
                 result
-                    .found
-                    .extend(rule_state.evaluate(&delays, passages.began));
+                    .changes
+                    .extend(rule_state.evaluate(&delays, passages.first_packet_at));
             }
         }
         result
-            .found
+            .changes
             .sort_by_key(|segment_change| segment_change.change.at);
         let skipped = self.0.iter().filter(|rule| !evaluated.contains(&rule.text));
         result
@@ -170,12 +170,12 @@ impl RuleState {
 
     /// Adds a delay, in the order of time. Returns the resulting change; everything began at `began`.
     pub fn count(&mut self, delay: Delay, began: i64) -> Option<SegmentChange> {
-        let (since, delay_span) = (
-            Span::from_nanos(delay.since),
+        let (entered_span, delay_span) = (
+            Span::from_nanos(delay.entered_nanos),
             Span::from_nanos(delay.delay_nanos),
         );
         self.bound = self.bound.max(delay.bound);
-        let change = self.alarm.record(since, Some(delay_span));
+        let change = self.alarm.record(entered_span, Some(delay_span));
         change.map(|change| self.segment_change(change, began))
     }
 
@@ -235,7 +235,7 @@ fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Dela
         .filter_map(|row| {
             let one_way = row.delays[segment]?;
             Some(Delay {
-                since: passages.entered(&row.passage, direction, segment)?.nanos(),
+                entered_nanos: passages.entered(&row.passage, direction, segment)?.nanos(),
                 delay_nanos: one_way.delay.nanos(),
                 bound: one_way.bound.nanos(),
             })

@@ -199,7 +199,7 @@ fn write_other_packets(page: &mut Page, others: &OtherPackets, not_ip: u64) {
         ("icmp", others.icmp),
         ("fragment", others.fragments),
         ("unread", others.other_protocols),
-        ("cut_off", others.cut),
+        ("cut_off", others.truncated),
         ("not_ip", not_ip),
     ] {
         page.value(&[("kind", kind)], value);

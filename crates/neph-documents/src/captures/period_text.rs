@@ -45,7 +45,7 @@ pub fn sentence(period: &RecentPeriod) -> String {
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
         (others.other_protocols, "other"),
-        (others.cut, "cut off (--snaplen keeps more)"),
+        (others.truncated, "cut off (--snaplen keeps more)"),
         (capture_counters.not_ip, "not IP"),
     ]
     .into_iter()

@@ -72,7 +72,7 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
 /// The numbers of packets with an unknown property, and the reasons.
 fn count_sentences(passages: &Passages) -> impl Iterator<Item = String> {
     let followed = &passages.followed;
-    let truncated = (0..passages.names.len()).map(|point| followed.point(point).cut);
+    let truncated = (0..passages.names.len()).map(|point| followed.point(point).truncated);
     let joined_text = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
     let known_counts = [
         (followed.split_or_merged(), joined_text.to_owned()),

@@ -135,7 +135,7 @@ fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Cours
         },
         Span::nanos,
     );
-    let conversion = SteadyTimeConversion::new(matched_captures.set_back());
+    let conversion = SteadyTimeConversion::new(matched_captures.clock_set_backs());
     Course::fit(retained_constraints.limits(), nature, &conversion, interval)
 }
 

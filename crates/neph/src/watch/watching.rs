@@ -329,6 +329,6 @@ const fn subtract_counts(current: OtherPackets, previous: OtherPackets) -> Other
         icmp: current.icmp - previous.icmp,
         fragments: current.fragments - previous.fragments,
         other_protocols: current.other_protocols - previous.other_protocols,
-        cut: current.cut - previous.cut,
+        truncated: current.truncated - previous.truncated,
     }
 }
