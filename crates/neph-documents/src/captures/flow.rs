@@ -163,8 +163,8 @@ impl From<&Flow> for FlowDocument {
     fn from(flow: &Flow) -> Self {
         Self {
             ends: flow.into(),
-            began_unix_ns: flow.began(),
-            last_unix_ns: flow.last(),
+            began_unix_ns: flow.first_packet_at(),
+            last_unix_ns: flow.last_packet_at(),
             shown: ShownDocument {
                 sent: SidesDocument {
                     client: flow.sent(Side::Client).into(),

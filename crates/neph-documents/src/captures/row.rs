@@ -150,7 +150,7 @@ impl Sort {
             name.server(),
             flow_encapsulation(name)
         );
-        Rank::new(value, flow.began(), name)
+        Rank::new(value, flow.first_packet_at(), name)
     }
 }
 

@@ -85,9 +85,9 @@ impl Summary {
         self.one_direction += u64::from(!is_measured && is_one_direction);
         self.server.merge(&server);
         self.client.merge(&flow.round_trips(Half::Client));
-        let began = flow.began();
+        let began = flow.first_packet_at();
         self.began = Some(self.began.map_or(began, |first| first.min(began)));
-        self.last = self.last.max(Some(flow.last()));
+        self.last = self.last.max(Some(flow.last_packet_at()));
     }
 
     pub fn add_exchange(&mut self, pair: &HostPair) {
