@@ -13,9 +13,8 @@ use crate::truth::{PacketHandling, Verdict};
 pub const MIN_LATENESS: Span = Span::from_micros(50);
 
 /// How late a packet may depart before it counts: [`MIN_LATENESS`], or 2 % of the link's delay if that is
-/// more.
-/// Packets of a burst depart one after the other (3.5 us each, measured). The last packet of a large message
-/// is some 200 us late: negligible at a delay of 20 ms, much at 2 ms.
+/// more. Packets of a burst depart one after the other (3.5 us each, measured). The last packet of a large
+/// message is some 200 us late: negligible at a delay of 20 ms, much at 2 ms.
 pub const fn lateness_tolerance(delay: Span) -> Span {
     let share = delay.nanos() / 50;
     if share > MIN_LATENESS.nanos() {

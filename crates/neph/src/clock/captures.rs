@@ -165,7 +165,7 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
         (
-            matched_captures.first.cut + matched_captures.second.cut,
+            matched_captures.first.truncated + matched_captures.second.truncated,
             &cut,
         ),
     ];

@@ -20,7 +20,7 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
     let mut delays: Vec<HopsDelay> = Vec::new();
     let mut packets: Vec<HopsPacket<'_>> = Vec::new();
     for row in passages.rows() {
-        let Some(first_seen) = row.since else {
+        let Some(first_seen) = row.first_seen else {
             continue;
         };
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
