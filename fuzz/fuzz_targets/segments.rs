@@ -27,7 +27,7 @@ impl Listener for FlowTotals {
     }
     fn event(&mut self, _: &FlowName, _: Wall, _: Side, _: Event) {}
     fn ended(&mut self, flow: &Flow) {
-        assert!(flow.began() <= flow.last());
+        assert!(flow.first_packet_at() <= flow.last_packet_at());
         for side in [Side::Client, Side::Server] {
             let sent = flow.sent(side);
             assert!(sent.payload <= sent.bytes);

@@ -62,7 +62,7 @@ impl ClockTimes {
     }
 
     /// `14:05`, `14:05:03` or `Nov 25 14:05`; nothing where the clock was beyond all calendars.
-    pub fn at(&self, wall: Wall) -> String {
+    pub fn label(&self, wall: Wall) -> String {
         format_time(wall, self.offset, self.format).unwrap_or_default()
     }
 
@@ -141,7 +141,7 @@ mod tests {
         ] {
             let walls = walls(later);
             let times = ClockTimes::over(walls.iter().copied(), offset(zone));
-            assert_eq!(times.at(walls[0]), label, "{later:?} {zone}");
+            assert_eq!(times.label(walls[0]), label, "{later:?} {zone}");
         }
         let [start] = walls(&[0])[..] else { return };
         assert_eq!(

@@ -31,7 +31,7 @@ pub struct Directions {
     /// The peer's raw clock minus the local clock at the first of them.
     pub offset: Span,
     /// Messages with all timestamps but no delay: the clocks could not be compared at that moment.
-    pub without: usize,
+    pub messages_without_delay: usize,
 }
 
 impl Directions {
@@ -57,7 +57,7 @@ impl Directions {
             clock.add_timestamps(*timestamps);
         }
         let Some(course) = clock.course() else {
-            self.without = stamps.len();
+            self.messages_without_delay = stamps.len();
             return;
         };
         let mut latest: Option<ClockFit> = None;
@@ -67,7 +67,7 @@ impl Directions {
             }
             match latest {
                 Some(fit) => self.add(timestamps, offset_at(fit, timestamps.sent)),
-                None => self.without += 1,
+                None => self.messages_without_delay += 1,
             }
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_of_one_clock_have_exact_delays() {
+    fn one_way_delays_are_exact_if_both_hosts_share_a_clock() {
         let directions = Directions::of(&flow(3 * MILLI, MILLI, true)).expect("delays");
         assert_eq!(directions.bound, Span::ZERO);
         assert_eq!(
@@ -176,21 +176,27 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_in_disorder_by_their_error_leave_the_delays_exact() {
+    fn timestamps_out_of_order_within_their_error_keep_exact_delays() {
         let mut stored = flow(3 * MILLI, MILLI, true);
         for stamps in stored.stamps.iter_mut().take(10) {
             stamps.answered = stamps.returned + 300;
         }
         let directions = Directions::of(&stored).expect("delays");
-        assert_eq!((directions.bound, directions.without), (Span::ZERO, 0));
+        assert_eq!(
+            (directions.bound, directions.messages_without_delay),
+            (Span::ZERO, 0)
+        );
     }
 
     #[test]
-    fn the_truth_is_within_the_bound_however_unequal_the_ways_and_the_clocks() {
+    fn true_delays_of_asymmetric_paths_are_within_the_error_bound() {
         for (forward, reverse) in [(2, 2), (9, 1), (1, 9)] {
             let directions =
                 Directions::of(&flow(forward * MILLI, reverse * MILLI, false)).expect("delays");
-            assert_eq!((directions.forward.len(), directions.without), (1_000, 0));
+            assert_eq!(
+                (directions.forward.len(), directions.messages_without_delay),
+                (1_000, 0)
+            );
             let half = (forward + reverse) * MILLI / 2;
             let bound = directions.bound.nanos();
             assert!((half - MILLI..half + MILLI / 2).contains(&bound), "{bound}");
@@ -204,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_counts_from_its_boot_as_in_old_workspaces_has_delays_within_a_bound() {
+    fn peer_timestamps_since_boot_give_delays_within_the_error_bound() {
         let mut stored = flow(8 * MILLI, 2 * MILLI, false);
         stored.flow.same_clock = true;
         let directions = Directions::of(&stored).expect("delays");

@@ -90,9 +90,9 @@ impl Latencies {
         let cut = (self.count() as f64 * share).floor() as usize;
         let mut above = cut;
         for unanswered in [&mut self.errors, &mut self.lost, &mut self.failed] {
-            let gone = above.min(*unanswered);
-            *unanswered -= gone;
-            above -= gone;
+            let removed = above.min(*unanswered);
+            *unanswered -= removed;
+            above -= removed;
         }
         self.values
             .truncate(self.values.len().saturating_sub(above));
@@ -137,7 +137,7 @@ impl Latencies {
 }
 
 /// The note about removed percentiles; empty if none were removed.
-pub fn removed(settings: &PlotSettings) -> String {
+pub fn removed_percentiles_note(settings: &PlotSettings) -> String {
     if settings.percentiles_to_remove > 0.0 {
         format!(
             " The lowest and the highest {} % of each group's messages are left out, unanswered ones as the highest.",
@@ -152,7 +152,7 @@ pub fn removed(settings: &PlotSettings) -> String {
 mod tests {
     use super::*;
 
-    fn hundred(lost: usize, failed: usize) -> Latencies {
+    fn latencies_of_100_replies(lost: usize, failed: usize) -> Latencies {
         Latencies {
             failed,
             ..Latencies::answered(0..100, lost)
@@ -166,23 +166,26 @@ mod tests {
 
     #[test]
     fn percentiles_are_removed_at_both_ends() {
-        let cut = hundred(0, 0).trimmed(1.0);
+        let cut = latencies_of_100_replies(0, 0).trimmed(1.0);
         assert_eq!((cut.count(), ends(&cut)), (98, (1.0, 98.0)));
-        assert_eq!(hundred(2, 0).trimmed(0.0), hundred(2, 0));
+        assert_eq!(
+            latencies_of_100_replies(2, 0).trimmed(0.0),
+            latencies_of_100_replies(2, 0)
+        );
     }
 
     #[test]
     fn trimming_removes_lost_messages_before_the_slowest_replies() {
         // 5 % of 150 are 7: of 50 lost messages 43 remain, and every reply above the seven fastest.
-        let cut = hundred(50, 0).trimmed(5.0);
+        let cut = latencies_of_100_replies(50, 0).trimmed(5.0);
         assert_eq!((cut.lost, ends(&cut)), (43, (7.0, 99.0)));
         // 5 % of 104 are 5: three lost messages, one that was not sent, and the slowest reply.
-        let cut = hundred(3, 1).trimmed(5.0);
+        let cut = latencies_of_100_replies(3, 1).trimmed(5.0);
         assert_eq!((cut.unanswered(), ends(&cut)), (0, (5.0, 98.0)));
     }
 
     #[test]
-    fn more_can_be_removed_than_was_answered() {
+    fn trimming_can_remove_more_messages_than_have_replies() {
         let cut = Latencies::answered(1..=2, 98).trimmed(10.0);
         assert_eq!((cut.lost, cut.count()), (88, 88));
     }

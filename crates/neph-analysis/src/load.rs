@@ -110,13 +110,13 @@ pub fn fleet_view(
     let Some(fleet) = &experiment.fleet else {
         return Ok(None);
     };
-    let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
+    let visit = |take: &mut dyn FnMut(&FleetMessage)| visit_fleet_messages(store, experiment, take);
     let mut view = digest_fleet(fleet, Settings::of(fleet), visit)?;
     view.record_late_replies(experiment.tally.late);
     Ok(Some(view))
 }
 
-fn each_message(
+fn visit_fleet_messages(
     store: &dyn Store,
     experiment: &Experiment,
     take: &mut dyn FnMut(&FleetMessage),
@@ -137,13 +137,13 @@ fn fleet_of(
     let Some(fleet) = &experiment.fleet else {
         return Ok(None);
     };
-    let visit = |take: &mut dyn FnMut(&FleetMessage)| each_message(store, experiment, take);
+    let visit = |take: &mut dyn FnMut(&FleetMessage)| visit_fleet_messages(store, experiment, take);
     let mut view = read_fleet(fleet, Settings::of(fleet), visit)?;
     view.record_late_replies(experiment.tally.late);
-    let mut verdicts = Verdicts::on(&mut view.changes);
+    let mut verdicts = Verdicts::new(&mut view.changes);
     let mut latest = LatestRoutes::default();
     store.visit_traced_routes(experiment.id, &mut |batch| {
-        verdicts.take(batch);
+        verdicts.add(batch);
         latest.take(batch);
         Ok(())
     })?;

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_that_was_read_late_counts_for_as_long_as_it_was() {
+    fn a_late_reading_is_weighted_by_the_time_it_covers() {
         const SECOND: i64 = 1_000_000_000;
         let mean = over_time(&[(SECOND, 10.0), (3_500_000_000, 1.0)]).expect("two values");
         assert!((mean - 12.5 / 3.5).abs() < 1e-12, "{mean}");

@@ -44,7 +44,7 @@ impl TimeUnit {
 }
 
 /// Seconds per unit for a duration of this many seconds, and the unit's name.
-pub fn elapsed(seconds: f64) -> (f64, &'static str) {
+pub fn duration_unit(seconds: f64) -> (f64, &'static str) {
     match seconds {
         l if l <= 300.0 => (1.0, "s"),
         l if l <= 3.0 * 3600.0 => (60.0, "min"),
@@ -55,8 +55,8 @@ pub fn elapsed(seconds: f64) -> (f64, &'static str) {
 
 /// A number with a typographic minus sign; a rounded zero has no sign.
 pub fn signed(rounded: &str) -> String {
-    let is_nothing = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));
-    rounded.replacen('-', if is_nothing { "" } else { "−" }, 1)
+    let is_zero = !rounded.contains(|digit: char| ('1'..='9').contains(&digit));
+    rounded.replacen('-', if is_zero { "" } else { "−" }, 1)
 }
 
 /// A value of a quantity; microseconds are µs, as in all texts and figures of a report.
@@ -79,10 +79,10 @@ pub fn millis(value: f64) -> String {
 }
 
 /// A level in milliseconds, or the word for the messages without a reply that decide it.
-pub fn level(level: Level, without: Unanswered) -> String {
+pub fn level(level: Level, unanswered: Unanswered) -> String {
     match level {
         Level::At(value) => millis(value),
-        Level::Censored => without.word().to_owned(),
+        Level::Censored => unanswered.word().to_owned(),
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_write_them() {
+    fn numbers_have_readable_units_and_digits() {
         assert_eq!(
             [0.0268, 4.2149, 0.812, 267.42, 1800.0]
                 .map(millis)

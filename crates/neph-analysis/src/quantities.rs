@@ -9,7 +9,7 @@ use crate::latencies::Latencies;
 use crate::{CampaignData, ExperimentData, PlotSettings};
 
 /// The quantities of messages, by the response times of the main flow.
-const OF_MESSAGES: [Quantity; 4] = [
+const MESSAGE_QUANTITIES: [Quantity; 4] = [
     Quantity::ResponseP50,
     Quantity::ResponseP99,
     Quantity::ResponseJitter,
@@ -101,7 +101,7 @@ impl CampaignData {
                 .flat_map(|(_, quantities)| quantities.values.keys().copied())
                 .collect()
         } else {
-            OF_MESSAGES.into()
+            MESSAGE_QUANTITIES.into()
         };
         let is_flagged = !self.flags(scenario, settings).is_empty();
         let courses = measured.into_iter().map(|quantity| QuantityCourse {
@@ -145,7 +145,7 @@ impl CampaignData {
 fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> Option<Level> {
     if let Some(quantities) = &data.experiment.quantities {
         let value = quantities.values.get(&quantity).copied().map(Level::At);
-        return value.or_else(|| lost(quantities, quantity));
+        return value.or_else(|| censored_quantile(quantities, quantity));
     }
     let main = data.main()?;
     let latencies = Latencies::of([main], settings.basis);
@@ -172,7 +172,7 @@ fn level(data: &ExperimentData, settings: &PlotSettings, quantity: Quantity) -> 
 }
 
 /// A quantile of round-trip times that falls among lost transactions: they count as slower than every reply.
-fn lost(quantities: &Quantities, quantity: Quantity) -> Option<Level> {
+fn censored_quantile(quantities: &Quantities, quantity: Quantity) -> Option<Level> {
     let above = match quantity {
         Quantity::RttP50 => 50.0,
         Quantity::RttP99 => 1.0,
@@ -232,13 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_among_lost_transactions_has_no_number_and_one_that_was_not_measured_is_none() {
+    fn a_quantile_among_lost_transactions_is_censored() {
         let with_loss = |loss: f64| Quantities {
             peer: ([192, 0, 2, 1], 7420).into(),
             values: [(Quantity::TransactionLoss, loss)].into(),
             limits: Vec::new(),
         };
-        let level = |loss, quantity| lost(&with_loss(loss), quantity);
+        let level = |loss, quantity| censored_quantile(&with_loss(loss), quantity);
         assert_eq!(level(1.5, Quantity::RttP99), Some(Level::Censored));
         assert_eq!(level(1.5, Quantity::RttP50), None);
         assert_eq!(level(0.5, Quantity::RttP99), None);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_the_mean_difference_between_neighbours() {
+    fn jitter_is_the_mean_difference_between_consecutive_times() {
         assert_eq!(jitter([10, 14, 8].into_iter()), Some(5.0));
         assert_eq!(jitter([10].into_iter()), None);
     }

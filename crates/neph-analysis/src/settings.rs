@@ -63,7 +63,7 @@ pub struct Margin {
 
 impl Margin {
     /// Whether it applies to the endpoint of that name.
-    pub(crate) fn is_about(&self, endpoint: &str) -> bool {
+    pub(crate) fn includes(&self, endpoint: &str) -> bool {
         self.endpoints.is_empty() || self.endpoints.iter().any(|name| name == endpoint)
     }
 }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_are_counted_as_figures_name_them() {
+    fn blocks_are_counted_from_1_as_in_figures() {
         let settings = PlotSettings {
             blocks_to_plot: Some([1, 3].into()),
             ..PlotSettings::default()

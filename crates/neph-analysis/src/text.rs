@@ -21,9 +21,9 @@ pub fn first_few<L: AsRef<str>>(labels: &[L]) -> String {
     format!("{}{more_scenarios}", listed.join("; "))
 }
 
-/// A count as a number of evidence.
+/// A count as a floating-point number.
 #[expect(clippy::cast_precision_loss, reason = "counts in memory")]
-pub const fn real(count: usize) -> f64 {
+pub const fn to_f64(count: usize) -> f64 {
     count as f64
 }
 

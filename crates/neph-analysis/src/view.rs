@@ -30,7 +30,7 @@ pub fn groups(plan_scenarios: &[Scenario], shown: &[usize], view: &Factor) -> Ve
         let levels: Vec<String> = others.iter().map(|factor| factor.level(scenario)).collect();
         let mut title = levels.join(" · ");
         if title.is_empty() {
-            title = fixed(view, scenario);
+            title = constant_parameters(view, scenario);
         }
         let group_index = *keys.entry(title.clone()).or_insert_with(|| {
             let ranks = others.iter().map(|factor| factor.rank(scenario)).collect();
@@ -54,7 +54,7 @@ pub fn groups(plan_scenarios: &[Scenario], shown: &[usize], view: &Factor) -> Ve
 }
 
 /// The constant parameters of a plan that varies one factor only.
-fn fixed(view: &Factor, scenario: &Scenario) -> String {
+fn constant_parameters(view: &Factor, scenario: &Scenario) -> String {
     let levels: Vec<String> = [Factor::Endpoint, Factor::Interval, Factor::Size]
         .iter()
         .filter(|factor| *factor != view)

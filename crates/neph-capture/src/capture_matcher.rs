@@ -45,7 +45,7 @@ pub struct CaptureCounts {
     /// Packets with a time.
     pub packets: u64,
     /// Packets that were cut too short to be recognized.
-    pub cut: u64,
+    pub truncated: u64,
     /// Resolution of its timestamps, in nanoseconds: 1, 1,000 or 1,000,000.
     pub resolution: i64,
     /// Duplicates in the capture, from a mirror or another interface. The first copy counts.
@@ -56,7 +56,7 @@ impl Default for CaptureCounts {
     fn default() -> Self {
         Self {
             packets: 0,
-            cut: 0,
+            truncated: 0,
             resolution: 1_000_000,
             capture_duplicates: 0,
         }
@@ -76,7 +76,7 @@ struct FirstPacket {
 }
 
 impl FirstPacket {
-    const NOT_YET: u32 = u32::MAX;
+    const UNMATCHED: u32 = u32::MAX;
     const IDENTICAL: u32 = u32::MAX - 1;
 }
 
@@ -106,7 +106,7 @@ struct MatchedPacket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
     /// When it passed the first point, in nanoseconds since 1970 by its clock in steady time: without the
-    /// steps back in [`MatchedCaptures::set_back`].
+    /// steps back in [`MatchedCaptures::clock_set_backs`].
     pub first_at: i64,
     /// The same at the second point, by its clock.
     pub second_at: i64,
@@ -152,9 +152,9 @@ impl CaptureCounts {
     }
 
     /// Counts a packet of which too few bytes were captured.
-    pub(crate) const fn cut_short(&mut self, at: i64) {
+    pub(crate) const fn count_truncated(&mut self, at: i64) {
         self.count(at);
-        self.cut += 1;
+        self.truncated += 1;
     }
 }
 
@@ -166,13 +166,13 @@ pub(crate) const fn is_repeated(first: i64, at: i64, is_distinguishable: bool) -
 impl CaptureMatcher {
     /// Counts a packet of the first capture of which too few bytes were captured.
     pub fn count_cut_first(&mut self, at: i64) {
-        self.first.cut_short(at);
+        self.first.count_truncated(at);
         self.times[0].next(at);
     }
 
     /// The same for the second capture.
     pub fn count_cut_second(&mut self, at: i64) {
-        self.second.cut_short(at);
+        self.second.count_truncated(at);
         self.times[1].next(at);
     }
 
@@ -206,7 +206,7 @@ impl CaptureMatcher {
                 let at = time.next(at);
                 vacant.insert(FirstPacket {
                     at,
-                    match_index: FirstPacket::NOT_YET,
+                    match_index: FirstPacket::UNMATCHED,
                 });
                 PacketMatch::New
             }
@@ -285,7 +285,7 @@ impl CaptureMatcher {
             time.next(at);
             return None;
         };
-        if first_packet.match_index != FirstPacket::NOT_YET {
+        if first_packet.match_index != FirstPacket::UNMATCHED {
             if let Some(matched) = self
                 .matched_packets
                 .get_mut(first_packet.match_index as usize)

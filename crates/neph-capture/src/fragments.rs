@@ -26,7 +26,7 @@ const HEAD_BYTES: usize = 60 + COUNTED_PAYLOAD_BYTES;
 /// The fragments of a packet at one point so far.
 #[derive(Debug)]
 struct IncompletePacket {
-    since: i64,
+    first_at: i64,
     /// By first byte: the end and the piece's number.
     pieces: BTreeMap<u32, (u32, u32)>,
     /// Bytes of all pieces.
@@ -97,7 +97,7 @@ impl Fragments {
             .incomplete
             .entry(key)
             .or_insert_with(|| IncompletePacket::new(passing.at));
-        if passing.at.saturating_sub(packet_state.since) > REASSEMBLY_TIMEOUT_NANOS {
+        if passing.at.saturating_sub(packet_state.first_at) > REASSEMBLY_TIMEOUT_NANOS {
             *packet_state = IncompletePacket::new(passing.at);
         }
         let begin = u32::from(ip.fragment_offset);
@@ -137,7 +137,7 @@ impl Fragments {
             return;
         }
         self.incomplete
-            .retain(|_, packet| now.saturating_sub(packet.since) <= REASSEMBLY_TIMEOUT_NANOS);
+            .retain(|_, packet| now.saturating_sub(packet.first_at) <= REASSEMBLY_TIMEOUT_NANOS);
         if self.incomplete.len() >= MAX_INCOMPLETE {
             self.incomplete.clear();
         }
@@ -145,9 +145,9 @@ impl Fragments {
 }
 
 impl IncompletePacket {
-    const fn new(since: i64) -> Self {
+    const fn new(first_at: i64) -> Self {
         Self {
-            since,
+            first_at,
             pieces: BTreeMap::new(),
             carried_bytes: 0,
             length: None,

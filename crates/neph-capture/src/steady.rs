@@ -194,7 +194,7 @@ mod tests {
         }
 
         #[test]
-        fn steady_times_hardly_fall_and_give_their_stamps_back(
+        fn steady_times_fall_only_by_disorder_and_restore_their_timestamps(
             stamps in prop::collection::vec(0..1_000_i64, 1..60),
         ) {
             let mut steady = SteadyClock::default();

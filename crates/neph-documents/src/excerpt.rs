@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_mistake_of_many_lines_the_first_is_marked() {
+    fn only_the_first_line_of_a_long_mistake_is_marked() {
         let text = "[t]\n".repeat(100_000);
         let excerpt = excerpt_of(&text, 0..text.len());
         assert_eq!(

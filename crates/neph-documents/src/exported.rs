@@ -17,7 +17,7 @@ use crate::rows::{Column, Row};
 pub struct OfExperiment<R> {
     /// The experiment.
     #[serde(flatten)]
-    pub whose: RowExperiment,
+    pub experiment: RowExperiment,
     /// The row.
     #[serde(flatten)]
     pub row: R,
@@ -161,7 +161,7 @@ pub struct TracedPaths {
     /// Hash of the path after.
     pub after: Option<String>,
     /// Whether the path after has other routers.
-    pub others: Option<bool>,
+    pub has_other_routers: Option<bool>,
 }
 
 /// A path change with its detector.
@@ -195,7 +195,7 @@ impl ChangeRow {
             after_ns: change.after,
             path_before: traced.before,
             path_after: traced.after,
-            other_routers: traced.others,
+            other_routers: traced.has_other_routers,
         }
     }
 }

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_is_made_while_it_is_written_reads_like_any_other() {
+    fn a_lazy_list_serializes_like_a_vector() {
         let lazy = Lazy::new(|| 0..3);
         let text = serde_json::to_string(&lazy).expect("it can be written");
         assert_eq!(text, "[0,1,2]");

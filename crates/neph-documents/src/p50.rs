@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_without_a_reply_are_later_than_every_reply() {
+    fn messages_without_a_reply_are_slower_than_every_reply() {
         let p50_with_lost = |lost| {
             let unanswered = Unanswered {
                 lost,

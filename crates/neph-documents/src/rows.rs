@@ -312,7 +312,7 @@ b, \"c\"  26.8 us    50 %
     }
 
     #[test]
-    fn the_header_is_there_without_any_row() {
+    fn the_csv_header_is_written_without_rows() {
         assert_eq!(csv::<FlowRow>(&[]), "name,p50_ns,all,share\n");
     }
 }

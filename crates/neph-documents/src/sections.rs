@@ -120,7 +120,7 @@ Plan
     }
 
     #[test]
-    fn a_row_can_stand_as_pairs() {
+    fn a_row_is_shown_as_pairs() {
         let row = Flag {
             flag: "late".to_owned(),
             why: String::new(),

@@ -3,7 +3,7 @@
 use neph_model::SynAnswer;
 
 /// Whether the port is open, and the answer that shows it.
-pub const fn word(answer: SynAnswer) -> &'static str {
+pub const fn port_state_text(answer: SynAnswer) -> &'static str {
     match answer {
         SynAnswer::SynAck => "open (SYN-ACK)",
         SynAnswer::Rst => "closed (RST)",

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_stand_left_and_numbers_right() {
+    fn words_are_left_aligned_and_numbers_right_aligned() {
         let mut table = Table::new([Heading::left("NAME"), Heading::right("P50")]);
         table.push(["a · \"b\", c", "26.8 us"]);
         table.push(["d", "-"]);
@@ -113,7 +113,7 @@ d                 -
     }
 
     #[test]
-    fn a_cell_neither_controls_the_terminal_nor_makes_a_line() {
+    fn control_characters_in_cells_are_escaped() {
         let mut table = Table::new([Heading::left("NAME"), Heading::right("N")]);
         table.push(["=1\n\x1b[2J", "-3.5"]);
         assert_eq!(

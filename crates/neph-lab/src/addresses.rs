@@ -12,7 +12,7 @@ const MAX_EXAMPLES: usize = 3;
 /// The mistake that no site has this address: a lab has no routes to other networks. `None` where a
 /// service may have it: its addresses are not known.
 #[must_use]
-pub fn no_site_has(ip: IpAddr, topology: &Topology) -> Option<Fault> {
+pub fn unknown_address_fault(ip: IpAddr, topology: &Topology) -> Option<Fault> {
     if ip.is_loopback() || !topology.services.is_empty() {
         return None;
     }

@@ -10,17 +10,17 @@ use crate::direction::Direction;
 use crate::truth::{PacketHandling, Verdict};
 
 /// A packet that departs less than this after its due time never counts as late.
-pub const LATE: Span = Span::from_micros(50);
+pub const MIN_LATENESS: Span = Span::from_micros(50);
 
-/// How late a packet may depart before it counts: [`LATE`], or 2 % of the link's delay if that is more.
-/// Packets of a burst depart one after the other (3.5 us each, measured). The last packet of a large message
-/// is some 200 us late: negligible at a delay of 20 ms, much at 2 ms.
-pub const fn tolerance(delay: Span) -> Span {
+/// How late a packet may depart before it counts: [`MIN_LATENESS`], or 2 % of the link's delay if that is
+/// more. Packets of a burst depart one after the other (3.5 us each, measured). The last packet of a large
+/// message is some 200 us late: negligible at a delay of 20 ms, much at 2 ms.
+pub const fn lateness_tolerance(delay: Span) -> Span {
     let share = delay.nanos() / 50;
-    if share > LATE.nanos() {
+    if share > MIN_LATENESS.nanos() {
         Span::from_nanos(share)
     } else {
-        LATE
+        MIN_LATENESS
     }
 }
 
@@ -42,7 +42,7 @@ struct DirectionCounters {
     ring_dropped: AtomicU64,
     late: AtomicU64,
     worst_lateness: AtomicI64,
-    /// Like `worst_lateness`, since the last [`LinkCounters::take_worst`].
+    /// Like `worst_lateness`, since the last [`LinkCounters::take_worst_lateness`].
     recent_worst_lateness: AtomicI64,
 }
 
@@ -75,7 +75,7 @@ pub struct DirectionCount {
     pub refused: u64,
     /// Packets that the kernel dropped before the engine read them: a fault of the link.
     pub ring_dropped: u64,
-    /// Packets that departed later than [`tolerance`] after their due time.
+    /// Packets that departed later than [`lateness_tolerance`] after their due time.
     pub late: u64,
     /// The largest lateness of a packet.
     pub worst_lateness: Span,
@@ -83,7 +83,7 @@ pub struct DirectionCount {
 
 impl DirectionCount {
     /// Packets that the link lost without being configured to.
-    pub fn broken(&self) -> u64 {
+    pub fn unexpected_losses(&self) -> u64 {
         self.too_long + self.overflow + self.refused + self.ring_dropped
     }
 }
@@ -123,7 +123,7 @@ impl LinkCounters {
     }
 
     /// The largest lateness of a packet since the last call.
-    pub fn take_worst(&self, direction: Direction) -> Span {
+    pub fn take_worst_lateness(&self, direction: Direction) -> Span {
         let worst = &self.directions[direction.index()].recent_worst_lateness;
         Span::from_nanos(worst.swap(0, Ordering::Relaxed))
     }
@@ -171,7 +171,7 @@ impl LinkCounters {
     /// Counts the lateness of a packet on a link with this `delay`.
     pub(crate) fn record_departure(&self, direction: Direction, lateness: Span, delay: Span) {
         let counters = &self.directions[direction.index()];
-        if lateness > tolerance(delay) {
+        if lateness > lateness_tolerance(delay) {
             counters.late.fetch_add(1, Ordering::Relaxed);
         }
         for worst in [&counters.worst_lateness, &counters.recent_worst_lateness] {

@@ -6,7 +6,7 @@ use neph_sys::clock;
 
 use crate::gate::Moment;
 
-const NOT_YET: i64 = i64::MIN;
+const NOT_GIVEN: i64 = i64::MIN;
 
 /// A moment that one sets and every engine of a lab looks at.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Cue(AtomicI64);
 
 impl Default for Cue {
     fn default() -> Self {
-        Self(AtomicI64::new(NOT_YET))
+        Self(AtomicI64::new(NOT_GIVEN))
     }
 }
 
@@ -27,6 +27,6 @@ impl Cue {
     /// When it was given last, on `CLOCK_MONOTONIC_RAW`.
     pub fn last(&self) -> Option<Moment> {
         let at = self.0.load(Ordering::Relaxed);
-        (at != NOT_YET).then_some(Moment(at))
+        (at != NOT_GIVEN).then_some(Moment(at))
     }
 }

@@ -9,7 +9,7 @@ pub fn own_lab_name(purpose: &str) -> String {
 
 /// Takes down the labs of earlier processes for this purpose that are gone; why some could not be
 /// taken down.
-pub fn clear_left_labs(purpose: &str) -> Vec<LabError> {
+pub fn remove_left_over_labs(purpose: &str) -> Vec<LabError> {
     let labs = Lab::list().unwrap_or_default().labs.into_iter();
     let left_over = labs.filter(|lab| is_left_over(lab, purpose));
     left_over

@@ -30,7 +30,9 @@ mod truth;
 mod tunnel;
 mod verify;
 
-pub use counters::{DirectionCount, LATE, LinkCounters, SchedulingClass, tolerance};
+pub use counters::{
+    DirectionCount, LinkCounters, MIN_LATENESS, SchedulingClass, lateness_tolerance,
+};
 pub use cue::Cue;
 pub use direction::Direction;
 pub use engine::{EndReason, Engine, EngineConfig, EngineError, EngineResources, TruthConfig};
@@ -47,7 +49,7 @@ pub use lab::{
     DirectionCounts, DirectionStatus, Lab, LabError, LabListing, LabListings, LabStatus, Recording,
     RerouteStatus, ServiceState, ServiceStatus, TrafficStatus, UpOptions,
 };
-pub use left_over::{clear_left_labs, own_lab_name};
+pub use left_over::{own_lab_name, remove_left_over_labs};
 pub use namespace::namespace;
 pub use plan::{Step, quoted};
 pub use predict::{Forecast, PROTOCOLS, Protocol};

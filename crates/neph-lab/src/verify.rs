@@ -25,7 +25,7 @@ use crate::direction::Direction;
 use crate::gate::{Wire, gates_of_link};
 use crate::lab::{Lab, LabError};
 use crate::topology::Link;
-use end::{End, PROBE_BYTES};
+use end::{LinkEnd, PROBE_BYTES};
 use exchange::WaitLimit;
 use replay::RequestedLink;
 
@@ -123,7 +123,7 @@ fn measure_link(
 ) -> Result<Verified, LabError> {
     let shapes = [requested.a_to_b.clone(), requested.b_to_a.clone()];
     let gates = gates_of_link(&shapes, &requested.schedule, lab.link_seed(number));
-    let mut ends = End::both_ends(lab, number)?;
+    let mut ends = LinkEnd::both_ends(lab, number)?;
     let ports = [0, 1].map(|side| ports::find_ports(&mut ends[side], &gates[side]));
     let rounds = ports.iter().map(BTreeMap::len).max();
     let mut verified = Verified {
@@ -183,7 +183,7 @@ struct LinkMeasurement<'a> {
 /// and queue. `None` if it was stopped: a partial measurement has no verdict.
 fn measure_round(
     link_measurement: LinkMeasurement<'_>,
-    ends: &mut [End; 2],
+    ends: &mut [LinkEnd; 2],
     mut requested: [RequestedLink<'_>; 2],
     round: usize,
 ) -> Option<[LinkCheck; 2]> {

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             synthetic::sixty_scenarios(),
         ],
         Some("fleets") => Vec::new(),
-        Some("hops") => return followed(&folder),
+        Some("hops") => return draw_hops(&folder),
         Some("many") => return draw_many(&folder),
         Some(messages) => {
             return write_campaign(&synthetic::long_campaign(messages.parse()?), &folder);
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         write_campaign(&data, &folder)?;
     }
     if std::env::args().len() == 2 {
-        followed(&folder)?;
+        draw_hops(&folder)?;
     }
     let mut stored_fleet = STORED_FLEET.campaign();
     "fleet-read".clone_into(&mut stored_fleet.campaign.name);
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for fleet in FLEETS {
         let data = fleet.campaign();
         write_campaign(&data, &folder)?;
-        sizes(&data, &folder)?;
+        write_sizes(&data, &folder)?;
     }
     Ok(())
 }
@@ -124,7 +124,7 @@ fn draw_many(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// The figures of packets over few and many points, of few and many packets.
-fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
+fn draw_hops(folder: &Path) -> Result<(), Box<dyn Error>> {
     for (points, packets, has_loss) in PATHS {
         let path = synthetic::hops::PathModel {
             points,
@@ -147,7 +147,7 @@ fn followed(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// How long a fleet's figures took to draw, and how large they are.
-fn sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
+fn write_sizes(data: &CampaignData, folder: &Path) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let figures = draw(data, &PlotSettings::default());
     let mut text = format!("drawn in {:?}\n", start.elapsed());

@@ -20,7 +20,7 @@ mod write;
 pub use causes_text::{diagnoses_in_brief, diagnoses_in_full};
 pub use error::ReportError;
 pub use figure::{
-    ClockDrawing, ClockLine, ClockMoment, ClockSet, FIGURES, Figure, FigureKind, HopsDelay,
+    ClockDrawing, ClockLine, ClockMoment, ClockStepPeriod, FIGURES, Figure, FigureKind, HopsDelay,
     HopsDrawing, HopsPacket, HopsProtocol, clock_course, clocks_of_captures,
     clocks_on_a_connection, draw, hops, passages,
 };

@@ -152,7 +152,7 @@ impl ScenarioLine {
 
 fn scenario_table(data: &CampaignData, settings: &PlotSettings, width: usize) -> String {
     let lines: Vec<ScenarioLine> = data
-        .determined_by_main(settings)
+        .scenarios_with_main_flow(settings)
         .into_iter()
         .map(|scenario| ScenarioLine::of(data, settings, scenario))
         .collect();

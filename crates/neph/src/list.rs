@@ -91,7 +91,7 @@ fn campaign_rows(store: &dyn Store, args: &Args) -> Result<Vec<CampaignRow>, Fai
             incomplete,
             id_length,
             offset: args.zone.offset,
-            way_on: next_command,
+            resume_command: next_command,
         })
     };
     campaigns.into_iter().map(to_row).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use neph_lab::{Direction, Lab, Site, Topology, UpOptions, clear_left_labs, own_lab_name};
+use neph_lab::{Direction, Lab, Site, Topology, UpOptions, own_lab_name, remove_left_over_labs};
 use neph_model::{Permit, ReflectorSpec, SiteLoad, Stop, Warning};
 use neph_probe::Placement;
 
@@ -52,7 +52,7 @@ impl Stage {
         reflectors: &[SiteReflector],
         stop: &Stop,
     ) -> Result<Self, LabSetupError> {
-        for error in clear_left_labs(PURPOSE) {
+        for error in remove_left_over_labs(PURPOSE) {
             tracing::warn!("{error}");
         }
         let options = UpOptions {
@@ -218,9 +218,9 @@ impl LabAccess for SeasonalLab {
                 let count = link.read(direction);
                 LinkCounters {
                     late_packets: count.late,
-                    max_lateness: link.take_worst(direction),
+                    max_lateness: link.take_worst_lateness(direction),
                     delivered_packets: count.delivered,
-                    unexpected_losses: count.broken(),
+                    unexpected_losses: count.unexpected_losses(),
                 }
             })
         });

@@ -29,16 +29,16 @@ pub(crate) fn split_by_address(data: &mut CampaignData) {
         .filter(|(_, distinct)| distinct.len() > 1)
     {
         let mut scenario_by_address = BTreeMap::new();
-        let plain = data.scenarios[scenario].clone();
-        for at in addresses {
-            let mut separate = plain.clone();
-            separate.parameters.insert(Parameter::Address(at));
+        let original = data.scenarios[scenario].clone();
+        for address in addresses {
+            let mut separate = original.clone();
+            separate.parameters.insert(Parameter::Address(address));
             separate.varied.push(ParameterName::Address);
             if scenario_by_address.is_empty() {
-                scenario_by_address.insert(at, scenario);
+                scenario_by_address.insert(address, scenario);
                 data.scenarios[scenario] = separate;
             } else {
-                scenario_by_address.insert(at, data.scenarios.len());
+                scenario_by_address.insert(address, data.scenarios.len());
                 data.scenarios.push(separate);
             }
         }

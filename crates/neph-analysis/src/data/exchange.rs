@@ -22,12 +22,12 @@ pub struct Exchange {
     /// The scheduled send time.
     pub intended: Instant<Local>,
     /// When the client application started to send it.
-    pub begun: Option<Instant<Local>>,
+    pub send_started: Option<Instant<Local>>,
     /// When the server application had read it, on the peer's clock.
     pub peer_app_rx: Option<Instant<Peer>>,
     /// From `intended` to the reply; `None` without a reply.
     pub response: Option<Span>,
-    /// From `begun` to the reply; `None` without a reply.
+    /// From `send_started` to the reply; `None` without a reply.
     pub service: Option<Span>,
     /// From the departure of the last byte to its acknowledgement by the peer's TCP.
     pub ack: Option<Span>,
@@ -36,7 +36,7 @@ pub struct Exchange {
     /// Congestion window in segments when the last byte was acknowledged.
     pub cwnd_after: Option<u32>,
     /// The least round trip that TCP had measured on the connection by then, including the handshake.
-    pub least_rtt: Option<Span>,
+    pub min_rtt: Option<Span>,
     /// Segments that the connection had retransmitted until the last byte was acknowledged.
     pub retransmissions: Option<u32>,
     /// Segments that the peer had reported as received twice (DSACK) until then.
@@ -103,7 +103,7 @@ impl FlowData {
             seq: message.seq,
             outcome: message.outcome,
             intended: marks.intended,
-            begun: marks.first_action(),
+            send_started: marks.first_action(),
             peer_app_rx: marks.peer.app_rx,
             response: ledger.map(|ledger| ledger.response_time()),
             service: ledger.map(|ledger| ledger.service_time()),
@@ -113,7 +113,7 @@ impl FlowData {
                 .map(|(acked, sent)| acked - sent),
             cwnd: message.tcp_at_send.map(|state| state.cwnd),
             cwnd_after: message.tcp_at_ack.map(|state| state.cwnd),
-            least_rtt: later
+            min_rtt: later
                 .filter(|state| (1..u32::MAX).contains(&state.min_rtt_us))
                 .map(|state| Span::from_micros(i64::from(state.min_rtt_us))),
             retransmissions: later.map(|state| state.retransmissions),
@@ -199,13 +199,13 @@ impl FlowData {
     pub(crate) fn with_retransmission_meanwhile(&self) -> impl Iterator<Item = (&Exchange, bool)> {
         let mut until: BTreeMap<u32, Instant<Local>> = BTreeMap::new();
         self.retransmission_counts().map(move |(exchange, counts)| {
-            let begun = exchange.begun.unwrap_or(exchange.intended);
+            let send_started = exchange.send_started.unwrap_or(exchange.intended);
             let is_behind = until
                 .get(&exchange.connection)
-                .is_some_and(|at| begun < *at);
+                .is_some_and(|at| send_started < *at);
             if counts.segments > 0 {
                 let took = exchange.ack.or(exchange.service).unwrap_or(Span::ZERO);
-                until.insert(exchange.connection, begun + took);
+                until.insert(exchange.connection, send_started + took);
             }
             (exchange, is_behind || counts.segments > 0)
         })
@@ -246,7 +246,7 @@ mod tests {
 
     /// A million messages must fit into the memory of a small host.
     #[test]
-    fn a_message_stays_small() {
+    fn an_exchange_takes_at_most_168_bytes() {
         assert!(size_of::<Exchange>() <= 168, "{}", size_of::<Exchange>());
     }
 }

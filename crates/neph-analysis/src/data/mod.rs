@@ -102,7 +102,7 @@ impl ExperimentData {
         self.flows.iter().filter(move |data| data.flow.role == role)
     }
     /// Whether the experiment is a fleet without a main flow; ICMP echoes may run alongside.
-    fn is_fleet_alone(&self) -> bool {
+    fn is_fleet_without_main_flow(&self) -> bool {
         let is_fleet = self.fleet.is_some() || self.experiment.fleet.is_some();
         is_fleet && self.main().is_none_or(|main| main.exchanges.is_empty())
     }
@@ -224,7 +224,7 @@ impl CampaignData {
 
     /// Indices of the scenarios whose single messages can be shown. Fleets are left out: they have figures of
     /// their own.
-    pub fn determined_by_message(&self, settings: &PlotSettings) -> Vec<usize> {
+    pub fn scenarios_with_messages(&self, settings: &PlotSettings) -> Vec<usize> {
         let is_reported = |experiment: &ExperimentData| {
             experiment.fleet.is_none()
                 || experiment
@@ -239,18 +239,18 @@ impl CampaignData {
 
     /// Indices of the scenarios whose messages can be compared within one flow. The echoes alongside a fleet
     /// do not count.
-    pub fn determined_by_main(&self, settings: &PlotSettings) -> Vec<usize> {
+    pub fn scenarios_with_main_flow(&self, settings: &PlotSettings) -> Vec<usize> {
         let mut indices = self.measured(settings);
         indices.retain(|index| {
             let mut experiments = self.experiments_of(*index, settings);
-            experiments.any(|experiment| !experiment.is_fleet_alone())
+            experiments.any(|experiment| !experiment.is_fleet_without_main_flow())
         });
         indices
     }
 
     /// Whether the settings show fleets only, which are not evaluated message by message.
-    pub(crate) fn is_fleets_alone(&self, settings: &PlotSettings) -> bool {
-        !self.measured(settings).is_empty() && self.determined_by_main(settings).is_empty()
+    pub(crate) fn has_only_fleets(&self, settings: &PlotSettings) -> bool {
+        !self.measured(settings).is_empty() && self.scenarios_with_main_flow(settings).is_empty()
     }
 
     /// The warnings of a scenario's experiments, each with the block number (from 1).

@@ -22,13 +22,13 @@ impl CampaignData {
         self.throughputs.iter().filter(is_shown)
     }
 
-    /// The throughput checks that have a figure.
-    pub(crate) fn shown_figures(
+    /// The throughput checks that have a result.
+    pub(crate) fn successful_checks(
         &self,
         settings: &PlotSettings,
     ) -> impl Iterator<Item = &Throughput> {
-        let has_figure = |check: &&Throughput| check.failure.is_none();
-        self.shown_checks(settings).filter(has_figure)
+        let is_successful = |check: &&Throughput| check.failure.is_none();
+        self.shown_checks(settings).filter(is_successful)
     }
 
     /// The traceroutes.
@@ -41,7 +41,7 @@ impl CampaignData {
     }
 
     /// The congestion windows of a scenario's main flows when a message left, in segments.
-    pub fn windows<'a>(
+    pub fn congestion_windows<'a>(
         &'a self,
         scenario: usize,
         settings: &'a PlotSettings,

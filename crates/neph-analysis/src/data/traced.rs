@@ -16,7 +16,7 @@ pub(crate) struct Verdicts<'a> {
 }
 
 impl<'a> Verdicts<'a> {
-    pub(crate) const fn on(changes: &'a mut [PathChange]) -> Self {
+    pub(crate) const fn new(changes: &'a mut [PathChange]) -> Self {
         Self {
             changes,
             indices: BTreeMap::new(),
@@ -25,7 +25,7 @@ impl<'a> Verdicts<'a> {
 
     /// Adds routes, by time. Ignores routes that follow no change, that have no earlier route to compare
     /// with, or whose change is no longer reported.
-    pub(crate) fn take(&mut self, routes: &[TracedRoute]) {
+    pub(crate) fn add(&mut self, routes: &[TracedRoute]) {
         for traced in routes {
             let has_other_routers = traced.change.and_then(|change| change.other_routers);
             let Some((id, has_other_routers)) = traced.change_id().zip(has_other_routers) else {
@@ -85,9 +85,9 @@ mod tests {
     #[test]
     fn each_trace_sets_the_verdict_of_its_own_change_only() {
         let mut changes = [change(0, 1), change(1, 1), change(0, 2), change(1, 3)];
-        let mut verdicts = Verdicts::on(&mut changes);
-        verdicts.take(&[traced(0, 1, Some(false)), traced(1, 1, None)]);
-        verdicts.take(&[traced(7, 1, Some(true)), traced(0, 2, Some(true))]);
+        let mut verdicts = Verdicts::new(&mut changes);
+        verdicts.add(&[traced(0, 1, Some(false)), traced(1, 1, None)]);
+        verdicts.add(&[traced(7, 1, Some(true)), traced(0, 2, Some(true))]);
         let traces = changes.map(|change| change.evidence.trace);
         assert_eq!(traces, [Some(false), None, Some(true), None]);
     }

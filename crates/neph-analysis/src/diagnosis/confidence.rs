@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 /// A level of confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -67,7 +67,7 @@ impl Agreement<'_> {
     const SURE_RATIO: f64 = 2.0;
 
     pub(crate) fn confidence(self) -> Confidence {
-        let share = real(self.observed) / real(self.total.max(1));
+        let share = to_f64(self.observed) / to_f64(self.total.max(1));
         let is_above_sure_ratio = self.ratio >= Self::SURE_RATIO;
         let level =
             if share >= Self::SURE_SHARE && self.total >= Self::SURE_FROM && is_above_sure_ratio {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sure_takes_several_places_that_agree_and_a_large_effect() {
+    fn level_sure_requires_several_observations_and_a_large_effect() {
         let level = |observed, total, ratio| {
             let noun = "experiment";
             let agreement = Agreement {

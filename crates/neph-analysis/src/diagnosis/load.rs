@@ -84,7 +84,7 @@ impl<'a> RuleInput<'a> {
     }
 }
 
-/// Whether an effect of size `with` under load, and `without` without it, is due to the load.
+/// Whether an effect of size `effect` under load, and `calm_effect` without it, is due to the load.
 pub(crate) fn is_by_load(effect: f64, calm_effect: f64) -> bool {
     calm_effect < MAX_CALM_SHARE * effect
 }

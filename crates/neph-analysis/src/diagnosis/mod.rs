@@ -139,7 +139,7 @@ pub struct Diagnoses {
 
 /// Evaluates all rules on a campaign; reports root causes, notes and the rules that were not evaluated.
 pub fn diagnose(data: &CampaignData, settings: &PlotSettings) -> Diagnoses {
-    if data.is_fleets_alone(settings) {
+    if data.has_only_fleets(settings) {
         return Diagnoses {
             fleets_only: true,
             ..Diagnoses::default()

@@ -58,10 +58,10 @@ impl NotEvaluated {
         let counts_replies = unmet.iter().any(|need| matches!(need, Need::Replies(_)));
         let mut needs: Vec<String> = Vec::new();
         for need in unmet {
-            let text = match need.follows_from(input) {
+            let text = match need.missing_messages(input) {
                 // Another need already asks for a number of replies.
-                Some(Lack::Reply) if counts_replies => continue,
-                Some(lack) => lack.to_text().to_owned(),
+                Some(MissingMessages::Reply) if counts_replies => continue,
+                Some(missing) => missing.to_text().to_owned(),
                 None => need.to_text(),
             };
             if !needs.contains(&text) {
@@ -88,16 +88,16 @@ impl NotEvaluated {
     }
 }
 
-/// A lack that several unmet needs follow from. Without messages the other needs are unknown.
+/// Messages whose absence explains several unmet needs. Without them the other needs are unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lack {
+enum MissingMessages {
     /// No message was replied to.
     Reply,
     /// The messages over TCP were connection attempts, which send no data.
     Request,
 }
 
-impl Lack {
+impl MissingMessages {
     const fn to_text(self) -> &'static str {
         match self {
             Self::Reply => "a reply",
@@ -107,23 +107,23 @@ impl Lack {
 }
 
 impl Need {
-    /// What is lacking, if the need is unmet for lack of messages, not because of their content.
-    fn follows_from(self, input: &RuleInput<'_>) -> Option<Lack> {
-        let is_about = |run: &&Run<'_>| match self {
+    /// The missing messages, if the need is unmet because of them and not because of the content of messages.
+    fn missing_messages(self, input: &RuleInput<'_>) -> Option<MissingMessages> {
+        let is_relevant = |run: &&Run<'_>| match self {
             Self::Network | Self::PeerTimestamps => true,
             Self::SendTimestamps | Self::TcpStatistics => is_tcp(run),
             _ => false,
         };
-        let about: Vec<&Run<'_>> = input.runs.iter().filter(is_about).collect();
-        let sets = || about.iter().flat_map(|run| run.flow.stage_sets());
-        if about.is_empty() {
+        let relevant_runs: Vec<&Run<'_>> = input.runs.iter().filter(is_relevant).collect();
+        let sets = || relevant_runs.iter().flat_map(|run| run.flow.stage_sets());
+        if relevant_runs.is_empty() {
             None
         } else if sets().next().is_none() {
-            Some(Lack::Reply)
+            Some(MissingMessages::Reply)
         } else if sets().all(|set| !set.contains(Stage::SendWindow))
             && matches!(self, Self::SendTimestamps | Self::TcpStatistics)
         {
-            Some(Lack::Request)
+            Some(MissingMessages::Request)
         } else {
             None
         }
@@ -145,7 +145,7 @@ impl Need {
                 let mut exchanges = run.flow.exchanges.iter();
                 !is_tcp(run)
                     || exchanges
-                        .any(|exchange| exchange.cwnd.is_some() || exchange.least_rtt.is_some())
+                        .any(|exchange| exchange.cwnd.is_some() || exchange.min_rtt.is_some())
             }),
             Self::Sizes => has_two_sizes(input),
             Self::Flows(min) => {

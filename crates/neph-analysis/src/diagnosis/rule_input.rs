@@ -170,7 +170,7 @@ impl Run<'_> {
             .flow
             .exchanges
             .iter()
-            .filter_map(|exchange| exchange.least_rtt);
+            .filter_map(|exchange| exchange.min_rtt);
         min_rtt.min().map(Span::millis_f64)
     }
 
@@ -185,9 +185,12 @@ impl Run<'_> {
         let Stalls { peer, echoes, .. } = &self.stalls;
         self.echoes_matching(|exchange, took| {
             let mut stalls = peer.stalls.iter().chain(&echoes.stalls);
-            exchange.begun.map(stall::millis).is_some_and(|sent| {
-                !stalls.any(|stall| sent < stall.until && sent + took > stall.from)
-            })
+            exchange
+                .send_started
+                .map(stall::millis)
+                .is_some_and(|sent| {
+                    !stalls.any(|stall| sent < stall.until && sent + took > stall.from)
+                })
         })
     }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Confidence, Run};
-use crate::text::real;
+use crate::text::to_f64;
 
 /// Maximum number of experiments and of messages that are named as examples.
 const EXAMPLES: usize = 6;
@@ -86,8 +86,8 @@ impl RuleResult {
         total: usize,
         unit: &'static str,
     ) -> Self {
-        let percent = 100.0 * real(count) / real(total.max(1));
-        self.with(name, real(count), unit)
+        let percent = 100.0 * to_f64(count) / to_f64(total.max(1));
+        self.with(name, to_f64(count), unit)
             .with(&format!("share of {name}"), percent, "%")
     }
     /// Marks it as observed in all messages of these experiments.

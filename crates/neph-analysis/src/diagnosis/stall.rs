@@ -228,7 +228,7 @@ fn stall(outstanding: &Outstanding<'_>, from: f64, until: f64) -> Option<Stall> 
         .clone()
         .fold(until, |last_done, done| last_done.max(*done));
     let (done_together, ended_count) = (done_together.count(), done_times.len());
-    if crate::text::real(done_together) < MIN_TOGETHER_SHARE * crate::text::real(ended_count) {
+    if crate::text::to_f64(done_together) < MIN_TOGETHER_SHARE * crate::text::to_f64(ended_count) {
         return None;
     }
     let waited = outstanding.tasks.iter().map(|task| StallWait {
@@ -255,7 +255,7 @@ pub(crate) fn slope(tasks: &[Task], stalls: &[Stall]) -> Option<f64> {
             .iter()
             .filter_map(|task| Some((*due.get(&task.seq)?, task.time)))
             .collect();
-        let n = crate::text::real(points.len());
+        let n = crate::text::to_f64(points.len());
         let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / n;
         let (x, y) = (mean(|point| point.0), mean(|point| point.1));
         covariance += points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>();
@@ -273,10 +273,10 @@ pub(crate) fn of_client(flow: &FlowData) -> Vec<Stall> {
             seq: exchange.seq,
             requested: millis(exchange.intended),
             due: millis(exchange.intended),
-            done: exchange.begun.map(millis),
+            done: exchange.send_started.map(millis),
         })
         .collect();
-    let reads: Vec<f64> = flow.exchanges.iter().filter_map(read).collect();
+    let reads: Vec<f64> = flow.exchanges.iter().filter_map(read_time).collect();
     let mut stalls = stalls(&tasks, &reads);
     // Without a connection nothing can be sent: that is no stall.
     stalls.retain(|stall| is_on_one_connection(flow, stall));
@@ -288,13 +288,14 @@ pub(crate) fn waiting_for_client(flow: &FlowData, stalls: &[Stall]) -> BTreeSet<
     let unsent = stalls.iter().flat_map(|stall| &stall.waited);
     let mut waiting: BTreeSet<Seq> = unsent.map(|exchange| exchange.seq).collect();
     for exchange in &flow.exchanges {
-        let Some((read, begun)) = read(exchange).zip(exchange.begun.map(millis)) else {
+        let Some((read, send_started)) = read_time(exchange).zip(exchange.send_started.map(millis))
+        else {
             continue;
         };
         let index =
             stalls.partition_point(|stall| stall.until + burst_limit(stall.length()) < read);
         let ended = stalls.get(index);
-        if ended.is_some_and(|stall| stall.until <= read && begun <= stall.from) {
+        if ended.is_some_and(|stall| stall.until <= read && send_started <= stall.from) {
             waiting.insert(exchange.seq);
         }
     }
@@ -317,7 +318,7 @@ fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
     let sent_messages = || {
         flow.exchanges
             .iter()
-            .filter(|exchange| exchange.begun.is_some())
+            .filter(|exchange| exchange.send_started.is_some())
     };
     let connections: BTreeSet<u32> = sent_messages()
         .map(|exchange| exchange.connection)
@@ -332,7 +333,7 @@ fn is_on_one_connection(flow: &FlowData, stall: &Stall) -> bool {
 }
 
 /// When the client application had read a reply.
-fn read(exchange: &Exchange) -> Option<f64> {
+fn read_time(exchange: &Exchange) -> Option<f64> {
     Some(millis(exchange.intended) + exchange.response?.millis_f64())
 }
 

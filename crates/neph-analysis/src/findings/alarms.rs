@@ -6,7 +6,7 @@ use neph_model::{Event, EventKind, Span, Wall};
 
 use super::{Finding, FindingKind};
 use crate::data::ExperimentData;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, PlotSettings};
 
 /// The topic of a raised alarm.
@@ -88,7 +88,7 @@ fn sentence(data: &CampaignData, rule: &str, raised: &RuleOutcome<'_>) -> Findin
         experiment.block(),
     );
     Finding::new(FindingKind::Notable, ALARM, text)
-        .with("times", real(raised.times))
-        .with("experiments", real(raised.experiments))
+        .with("times", to_f64(raised.times))
+        .with("experiments", to_f64(raised.experiments))
         .with("first s", at.secs_f64())
 }

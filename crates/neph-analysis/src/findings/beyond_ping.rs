@@ -7,7 +7,7 @@ use super::compare::median;
 use super::{Finding, FindingKind};
 use crate::data::{Exchange, FlowData};
 use crate::numbers::millis;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, Diagnosis, PlotSettings};
 
 /// Minimum ratio of a round trip to an echo that is reported: distance does not explain it.
@@ -111,7 +111,7 @@ fn worst_finding(
         .with("network_ms", worst.network)
         .with("with_window_ms", worst.time)
         .with("icmp_ms", worst.echo)
-        .with("scenarios", real(members.len()));
+        .with("scenarios", to_f64(members.len()));
     Some(finding)
 }
 

@@ -7,7 +7,7 @@ use neph_model::{SEGMENT, Span, Throughput};
 
 use super::compare::median;
 use crate::data::ExperimentData;
-use crate::text::real;
+use crate::text::to_f64;
 use crate::{CampaignData, PlotSettings};
 
 /// A check is too low if the messages achieved more by this factor: both include headers.
@@ -126,7 +126,7 @@ fn payload_rate(bytes: u64, experiment: &ExperimentData) -> f64 {
         return 0.0;
     };
     let seconds = (last - first).secs_f64().max(1e-9);
-    real(ends.count()) * bytes as f64 * 8.0 / seconds
+    to_f64(ends.count()) * bytes as f64 * 8.0 / seconds
 }
 
 fn min_rtt(experiment: &ExperimentData) -> Option<Span> {
@@ -141,7 +141,7 @@ fn min_rtt(experiment: &ExperimentData) -> Option<Span> {
             .map(|exchange| flow.round_trip(exchange))
     });
     exchanges
-        .map(|exchange| exchange.least_rtt)
+        .map(|exchange| exchange.min_rtt)
         .chain(echoes)
         .flatten()
         .min()

@@ -88,26 +88,26 @@ impl Family {
 pub(crate) struct Decisions(Vec<Decision>);
 
 impl Decisions {
-    pub(crate) fn at(&self, index: ClaimIndex) -> Decision {
+    pub(crate) fn for_claim(&self, index: ClaimIndex) -> Decision {
         self.0[index.0]
     }
 
     /// A comparison with its judgement.
-    pub(crate) fn of(&self, comparison: Comparison) -> DecidedComparison {
+    pub(crate) fn for_comparison(&self, comparison: Comparison) -> DecidedComparison {
         DecidedComparison {
             comparison,
-            decision: self.at(comparison.index),
+            decision: self.for_claim(comparison.index),
         }
     }
 
     /// Several comparisons with their judgements.
-    pub(crate) fn all(
+    pub(crate) fn for_comparisons(
         &self,
         comparisons: impl IntoIterator<Item = Comparison>,
     ) -> Vec<DecidedComparison> {
         comparisons
             .into_iter()
-            .map(|comparison| self.of(comparison))
+            .map(|comparison| self.for_comparison(comparison))
             .collect()
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn findings(levels: &[Level], decisions: &Decisions) -> Vec<Finding> 
 }
 
 fn sentence(level: &Level, decisions: &Decisions) -> Option<Finding> {
-    let decided = decisions.all(level.pairs.iter().map(|(_, compared)| *compared));
+    let decided = decisions.for_comparisons(level.pairs.iter().map(|(_, compared)| *compared));
     // Of several scenarios the one with the largest difference.
     let largest_with = |wanted: Verdict| {
         let pairs = level.pairs.iter().zip(&decided);

@@ -132,5 +132,5 @@ fn sentence(data: &CampaignData, members: &mut [&LargestStage], scenario_count: 
         .about(&set.to_string())
         .with("share_least", min)
         .with("share_most", max)
-        .with("scenarios", crate::text::real(members.len()))
+        .with("scenarios", crate::text::to_f64(members.len()))
 }

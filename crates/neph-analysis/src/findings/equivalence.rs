@@ -9,7 +9,7 @@ use super::{Finding, FindingKind};
 use crate::data::Factor;
 use crate::numbers::millis;
 use crate::settings::Margin;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, Layer, PlotSettings};
 
 /// Maximum number of names that are listed.
@@ -56,7 +56,7 @@ pub(crate) fn prepare(
     let check = |margin: &Margin| {
         let groups = level_groups_with(data, settings, &Factor::Endpoint, |scenario| {
             // A plan may have several margins, each for some of its endpoints.
-            if margin.is_about(&data.scenarios[scenario].endpoint) {
+            if margin.includes(&data.scenarios[scenario].endpoint) {
                 Medians::of_layer(data, settings, scenario, &margin.layer)
             } else {
                 Medians::default()
@@ -91,7 +91,7 @@ fn pairs(groups: Vec<LevelGroup>, margin: &Margin) -> Vec<Pair> {
         let levels: Vec<_> = group
             .levels
             .iter()
-            .filter(|(name, _)| margin.is_about(name))
+            .filter(|(name, _)| margin.includes(name))
             .collect();
         for (index, (name, medians)) in levels.iter().enumerate() {
             for (other_name, other_medians) in &levels[index + 1..] {
@@ -117,7 +117,7 @@ impl EquivalenceCheck {
         let Some(claim_index) = claim_index else {
             return (margin.layer != Layer::Response).then(|| not_evaluated(&margin.layer));
         };
-        let decision = decisions.at(*claim_index);
+        let decision = decisions.for_claim(*claim_index);
         let family = decision.family;
         let max_difference = |pair: &&Pair| pair.max_difference(family);
         let widest = pairs
@@ -151,15 +151,15 @@ impl EquivalenceCheck {
         }
         let finding = finding
             .with("margin_ms", margin.width.millis_f64())
-            .with("pairs", real(pairs.len()))
+            .with("pairs", to_f64(pairs.len()))
             .with(
                 "equivalent_pairs",
-                real(pairs.iter().filter(is_within).count()),
+                to_f64(pairs.iter().filter(is_within).count()),
             )
             .with("shift_ms", widest.shift.estimate())
             .with("reach_ms", widest.max_difference(family))
             .with("p", decision.p)
-            .with("blocks", real(widest.shift.n()));
+            .with("blocks", to_f64(widest.shift.n()));
         Some(finding)
     }
 }

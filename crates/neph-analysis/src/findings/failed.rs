@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use neph_model::{Experiment, ExperimentStatus, ScenarioId};
 
 use super::{Finding, FindingKind};
-use crate::text::{first_few, plural, real};
+use crate::text::{first_few, plural, to_f64};
 use crate::{CampaignData, PlotSettings};
 
 /// A scenario in a block, with all of its attempts.
@@ -66,9 +66,9 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Option<F
         reason(first),
     );
     let finding = Finding::new(FindingKind::Flagged, "failed", text)
-        .with("experiments", real(scenario_blocks.len()))
-        .with("tries", real(failures.len()))
-        .with("scenarios", real(scenarios));
+        .with("experiments", to_f64(scenario_blocks.len()))
+        .with("tries", to_f64(failures.len()))
+        .with("scenarios", to_f64(scenarios));
     Some(finding)
 }
 

@@ -6,7 +6,7 @@ use neph_model::Warning;
 
 use super::failed::failed_experiments;
 use super::{Finding, FindingKind};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, PlotSettings};
 
 /// The experiments with one kind of warning. A busy host is separate if the plan generates a load.
@@ -89,8 +89,8 @@ fn sentence(data: &CampaignData, flagged: &Flagged<'_>) -> Finding {
     let full_stop = if reason.ends_with('?') { "" } else { "." };
     let text = format!("{phrase} in '{label}'{reason}{full_stop} Remedy: {advice}.");
     Finding::new(FindingKind::Flagged, "warning", text)
-        .with("experiments", real(flagged.experiments))
-        .with("scenarios", real(flagged.scenarios.len()))
+        .with("experiments", to_f64(flagged.experiments))
+        .with("scenarios", to_f64(flagged.scenarios.len()))
 }
 
 /// The loads that the plan generated, that of the worst warning first.
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_that_is_a_sentence_stands_last() {
+    fn the_reason_of_a_warning_comes_last() {
         let missing = Warning::EchoMissing {
             names: vec!["home".to_owned()],
             reason: "run this, or use another probe".to_owned(),

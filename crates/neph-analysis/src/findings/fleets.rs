@@ -8,7 +8,7 @@ use crate::fleet::SOURCE_INFLATION;
 use crate::fleet::SettingInflation;
 use crate::fleet::pairs;
 use crate::numbers::{count, millis, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, PlotSettings};
 
 /// Maximum number of pairs with a sentence of their own, largest effect first.
@@ -16,9 +16,9 @@ const MAX_REPORTED: usize = 10;
 
 pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let pairs = pairs(data, settings);
-    let mut pooled = PooledPair::all(&pairs);
+    let mut pooled = PooledPair::pool(&pairs);
     pooled.retain(|pair| pair.flows > 0);
-    let mut findings: Vec<Finding> = SettingInflation::all(&pooled)
+    let mut findings: Vec<Finding> = SettingInflation::by_setting(&pooled)
         .iter()
         .map(inflation_finding)
         .collect();
@@ -50,15 +50,15 @@ fn inflation_finding(setting_inflation: &SettingInflation<'_>) -> Finding {
     );
     let largest = setting_inflation.pairs.last().map_or(0.0, |pair| pair.0);
     Finding::new(FindingKind::Notable, "flows", text)
-        .with("pairs", real(setting_inflation.pairs.len()))
-        .with("inflation_level", setting_inflation.level())
+        .with("pairs", to_f64(setting_inflation.pairs.len()))
+        .with("inflation_level", setting_inflation.tail_inflation())
         .with(
             "pairs_above_level",
-            real(setting_inflation.above(setting_inflation.level())),
+            to_f64(setting_inflation.pairs_above(setting_inflation.tail_inflation())),
         )
         .with(
             "pairs_above_32_percent",
-            real(setting_inflation.above(SOURCE_INFLATION)),
+            to_f64(setting_inflation.pairs_above(SOURCE_INFLATION)),
         )
         .with("median_inflation", setting_inflation.median())
         .with("largest_inflation", largest)
@@ -165,10 +165,10 @@ fn ports_text(pair: &PooledPair<'_>) -> String {
 
 fn with_evidence(finding: Finding, pair: &PooledPair<'_>) -> Finding {
     let finding = finding
-        .with("flows", real(pair.flows))
-        .with("blocks", real(pair.blocks))
-        .with("classes", real(pair.classes.1))
-        .with("changes", real(pair.changes));
+        .with("flows", to_f64(pair.flows))
+        .with("blocks", to_f64(pair.blocks))
+        .with("classes", to_f64(pair.classes.1))
+        .with("changes", to_f64(pair.changes));
     let has_several_classes = pair.classes.1 > 1;
     let optional_values = [
         ("inflation", pair.inflation.filter(|_| has_several_classes)),

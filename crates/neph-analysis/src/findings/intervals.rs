@@ -69,7 +69,9 @@ pub(crate) fn findings(
         .partition(|effect| effect.compared.shift.abs() >= effect.compared.margin);
     if large.is_empty() {
         let small = small.iter().map(|effect| effect.compared);
-        return no_effect(&decisions.all(small)).into_iter().collect();
+        return no_effect(&decisions.for_comparisons(small))
+            .into_iter()
+            .collect();
     }
     large.sort_by(|a, b| b.compared.shift.abs().total_cmp(&a.compared.shift.abs()));
     let mut findings: Vec<Finding> = large
@@ -81,7 +83,7 @@ pub(crate) fn findings(
                 settings,
                 causes,
                 effect,
-                decisions.of(effect.compared),
+                decisions.for_comparison(effect.compared),
             )
         })
         .collect();
@@ -242,6 +244,9 @@ impl Growth {
 }
 
 fn median_window(data: &CampaignData, settings: &PlotSettings, scenario: usize) -> Option<f64> {
-    let mut windows: Vec<f64> = data.windows(scenario, settings).map(f64::from).collect();
+    let mut windows: Vec<f64> = data
+        .congestion_windows(scenario, settings)
+        .map(f64::from)
+        .collect();
     median(&mut windows)
 }

@@ -12,7 +12,7 @@ use super::compare::{
 use super::{Finding, FindingKind};
 use crate::circuits;
 use crate::data::{Factor, factors};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::view::groups;
 use crate::{CampaignData, PlotSettings};
 
@@ -195,7 +195,7 @@ impl Level {
             pairs,
         } = self;
         let (smallest, largest) = (pairs.first()?, pairs.last()?);
-        let decided = decisions.all(pairs.iter().map(|(_, compared)| *compared));
+        let decided = decisions.for_comparisons(pairs.iter().map(|(_, compared)| *compared));
         let result_text = if let [only] = decided.as_slice() {
             format!("{} at the median", only.to_text(name, baseline))
         } else {
@@ -213,10 +213,10 @@ impl Level {
             .with("shift_least_ms", smallest.1.shift)
             .with("share_most", share(&largest.1))
             .with("shift_most_ms", largest.1.shift)
-            .with("combinations", real(pairs.len()))
-            .with("slower", real(count(&decided, Verdict::Worse)))
-            .with("faster", real(count(&decided, Verdict::Better)))
-            .with("blocks", real(smallest.1.blocks));
+            .with("combinations", to_f64(pairs.len()))
+            .with("slower", to_f64(count(&decided, Verdict::Worse)))
+            .with("faster", to_f64(count(&decided, Verdict::Better)))
+            .with("blocks", to_f64(smallest.1.blocks));
         Some(finding)
     }
 }

@@ -5,7 +5,7 @@ use neph_stats::{ConfidenceInterval, grouped_share, proportion};
 
 use super::{Finding, FindingKind};
 use crate::numbers::{count, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, PlotSettings};
 
 /// How a scenario's messages ended.
@@ -44,7 +44,7 @@ impl MessageOutcomes {
     }
 
     fn share(&self) -> f64 {
-        real(self.lost) / real(self.sent.max(1))
+        to_f64(self.lost) / to_f64(self.sent.max(1))
     }
 }
 
@@ -80,13 +80,13 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         .fold(0.0, f64::max);
     let failed = outcomes.iter().map(|outcome| outcome.failed).sum();
     let finding = Finding::new(FindingKind::Notable, "loss", sentences.join(" "))
-        .with("scenarios_with_loss", real(affected))
+        .with("scenarios_with_loss", to_f64(affected))
         .with("worst_share", worst)
         .with(
             "errors",
-            real(outcomes.iter().map(|outcome| outcome.errors).sum()),
+            to_f64(outcomes.iter().map(|outcome| outcome.errors).sum()),
         )
-        .with("not_sent", real(failed));
+        .with("not_sent", to_f64(failed));
     vec![finding]
 }
 

@@ -8,7 +8,7 @@ use neph_model::{ExperimentStatus, Scenario};
 use super::{Finding, FindingKind};
 use crate::data::{Factor, factors};
 use crate::numbers::{count, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::{CampaignData, ExperimentData, PlotSettings};
 
 /// Everything shown, counted.
@@ -76,7 +76,7 @@ impl Totals {
         match self.lost + self.errors + self.replies {
             0 => String::new(),
             sent => {
-                let share = percent(real(self.lost) / real(sent));
+                let share = percent(to_f64(self.lost) / to_f64(sent));
                 format!(", {} lost ({share})", count(self.lost))
             }
         }
@@ -121,19 +121,19 @@ pub(crate) fn findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Find
         )
     };
     let finding = Finding::new(FindingKind::Measured, "campaign", text)
-        .with("scenarios", real(indices.len()))
-        .with("blocks", real(totals.blocks.len()))
-        .with("experiments", real(totals.experiments))
-        .with("messages", real(totals.messages))
-        .with("replies", real(totals.replies));
+        .with("scenarios", to_f64(indices.len()))
+        .with("blocks", to_f64(totals.blocks.len()))
+        .with("experiments", to_f64(totals.experiments))
+        .with("messages", to_f64(totals.messages))
+        .with("replies", to_f64(totals.replies));
     if data.is_imported() {
         return vec![finding];
     }
     vec![
         finding
-            .with("errors", real(totals.errors))
-            .with("lost", real(totals.lost))
-            .with("not_sent", real(totals.not_sent)),
+            .with("errors", to_f64(totals.errors))
+            .with("lost", to_f64(totals.lost))
+            .with("not_sent", to_f64(totals.not_sent)),
     ]
 }
 

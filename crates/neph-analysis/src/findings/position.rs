@@ -89,7 +89,9 @@ pub(crate) fn findings(
     pairs: &[Pair],
     decisions: &Decisions,
 ) -> Option<Finding> {
-    let decided = pairs.iter().map(|pair| (pair, decisions.of(pair.compared)));
+    let decided = pairs
+        .iter()
+        .map(|pair| (pair, decisions.for_comparison(pair.compared)));
     let (pair, decided) = decided
         .filter(|(_, decided)| decided.verdict() == Verdict::Worse)
         .max_by(|(a, _), (b, _)| a.compared.shift.total_cmp(&b.compared.shift))?;

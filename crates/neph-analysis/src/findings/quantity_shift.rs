@@ -12,7 +12,7 @@ use super::compare::{
 use super::levels::MIN_SHARE;
 use super::{Finding, FindingKind};
 use crate::numbers::quantity_text;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 /// A name against a baseline, in all scenarios that both were measured in.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Pair {
     /// The shift if there is a confidence interval for it; with fewer blocks, the difference of the
     /// medians. The shift of a few skewed differences can be larger than both medians.
     fn difference(&self, decisions: &Decisions) -> f64 {
-        let has_interval = decisions.at(self.claim_index).interval.is_some();
+        let has_interval = decisions.for_claim(self.claim_index).interval.is_some();
         if has_interval || self.candidate.is_infinite() || self.baseline.is_infinite() {
             self.shift
         } else {
@@ -136,7 +136,7 @@ impl Pair {
     fn certainty(&self, quantity: Quantity, decisions: &Decisions) -> Certainty {
         Certainty {
             blocks: self.blocks,
-            decision: decisions.at(self.claim_index),
+            decision: decisions.for_claim(self.claim_index),
             margin: quantity_text(quantity, self.margin),
         }
     }
@@ -164,7 +164,7 @@ impl QuantityShift {
             .about(&self.baseline)
             .with("shift_least", difference(smallest))
             .with("shift_most", difference(largest))
-            .with("combinations", real(self.pairs.len()));
+            .with("combinations", to_f64(self.pairs.len()));
         let shares = [
             ("share_least", smallest.share(decisions)),
             ("share_most", largest.share(decisions)),
@@ -193,7 +193,7 @@ impl QuantityShift {
 
     fn one_pair_text(&self, only: &Pair, decisions: &Decisions) -> String {
         let Self { name, baseline, .. } = self;
-        let decision = decisions.at(only.claim_index);
+        let decision = decisions.for_claim(only.claim_index);
         let format_end = |value: f64| {
             let sign = if value < 0.0 { "−" } else { "" };
             if value.is_finite() {
@@ -239,7 +239,7 @@ impl QuantityShift {
 
     /// From the smallest to the largest difference; how many are better, worse or equal.
     fn several_pairs_text(&self, smallest: &Pair, largest: &Pair, decisions: &Decisions) -> String {
-        let verdict_of = |pair: &&Pair| decisions.at(pair.claim_index).verdict;
+        let verdict_of = |pair: &&Pair| decisions.for_claim(pair.claim_index).verdict;
         let count = |verdict: Verdict| {
             let matching = self.pairs.iter().filter(|pair| verdict_of(pair) == verdict);
             matching.count()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::compare::Medians;
-use crate::text::real;
+use crate::text::to_f64;
 use crate::{CampaignData, PlotSettings};
 
 /// The relative standard deviation of the experiments' medians, without the effects of scenarios and blocks.
@@ -28,7 +28,7 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
         return None;
     }
     let mean =
-        |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / real(count);
+        |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / to_f64(count);
     let block_means: Vec<f64> = rows
         .iter()
         .map(|row| mean(&mut row.iter().copied(), columns))
@@ -45,5 +45,5 @@ pub fn spread(data: &CampaignData, settings: &PlotSettings) -> Option<f64> {
             columns.map(move |(value, column)| (value - block - column + overall).powi(2))
         })
         .sum();
-    Some((squares / real((blocks - 1) * (columns - 1))).sqrt())
+    Some((squares / to_f64((blocks - 1) * (columns - 1))).sqrt())
 }

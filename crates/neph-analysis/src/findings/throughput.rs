@@ -125,7 +125,7 @@ impl Load<'_> {
 /// For each pair, the check with the lowest result, if it suggests that other traffic shared the link.
 fn shared_link_findings(data: &CampaignData, settings: &PlotSettings) -> Vec<Finding> {
     let mut pairs: BTreeMap<Pair<'_>, Vec<&Throughput>> = BTreeMap::new();
-    for check in data.shown_figures(settings) {
+    for check in data.successful_checks(settings) {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         pairs.entry(pair).or_default().push(check);
     }
@@ -183,7 +183,7 @@ fn checks<'a>(
     settings: &PlotSettings,
     (endpoint, site): Pair<'_>,
 ) -> Vec<&'a Throughput> {
-    let pair_checks = data.shown_figures(settings).filter(|check| {
+    let pair_checks = data.successful_checks(settings).filter(|check| {
         check.endpoint == endpoint && (check.site.is_none() || check.site.as_deref() == site)
     });
     pair_checks.collect()

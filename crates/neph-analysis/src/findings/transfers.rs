@@ -11,7 +11,7 @@ use super::quantity_shift::{Pair, QuantityShift};
 use super::{Finding, FindingKind, networks};
 use crate::circuits;
 use crate::data::{Factor, factors};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use crate::view::groups;
 use crate::{CampaignData, PlotSettings};
 
@@ -154,7 +154,7 @@ fn count_finding(data: &CampaignData, settings: &PlotSettings) -> Option<Finding
     );
     (!blocks.is_empty()).then(|| {
         Finding::new(FindingKind::Measured, "transfers", text)
-            .with("scenarios", real(indices.len()))
-            .with("transfers", real(blocks.len()))
+            .with("scenarios", to_f64(indices.len()))
+            .with("transfers", to_f64(blocks.len()))
     })
 }

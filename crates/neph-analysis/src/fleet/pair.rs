@@ -26,7 +26,7 @@ pub struct Pair<'a> {
     /// The block, from 1.
     pub block: u32,
     /// When the fleet's first message was sent, `14:05:03 UTC`.
-    pub began: String,
+    pub start_text: String,
     pub view: &'a FleetView,
     /// Index of the endpoint in the fleet.
     pub endpoint: usize,
@@ -125,7 +125,7 @@ pub fn pairs<'a>(data: &'a CampaignData, settings: &'a PlotSettings) -> Vec<Pair
                     scenario: *scenario,
                     scenario_label,
                     block: experiment.block(),
-                    began: began_text(experiment, view, settings),
+                    start_text: start_text(experiment, view, settings),
                     view,
                     endpoint,
                     pair_view,
@@ -150,17 +150,17 @@ fn pair_name(pair_view: &PairView, view: &FleetView, endpoint: usize) -> String 
 
 /// `block 3, 14:05`.
 fn block_text(experiment: &ExperimentData, times: ClockTimes) -> String {
-    let started = times.at(experiment.experiment.started);
+    let started = times.label(experiment.experiment.started);
     format!("block {}, {started}", experiment.block())
 }
 
 /// `Nov 25 14:05:03 UTC`, with the date if the fleet ran past midnight.
-fn began_text(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
+fn start_text(experiment: &ExperimentData, view: &FleetView, settings: &PlotSettings) -> String {
     let wall = |at: Instant<Local>| experiment.experiment.started + Span::from_nanos(at.nanos());
     let (first, last) = (wall(view.from), wall(view.until));
     let after_first = first + Span::from_nanos(1);
     let times = ClockTimes::over([first, after_first, last], settings.utc_offset);
-    format!("{} {}", times.at(first), times.zone())
+    format!("{} {}", times.label(first), times.zone())
 }
 
 /// The scenarios of these pairs, each once.

@@ -66,7 +66,7 @@ impl<'a> PooledPair<'a> {
     }
 
     /// Every pair, in the order of `pairs`.
-    pub fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
+    pub fn pool(pairs: &'a [Pair<'a>]) -> Vec<Self> {
         let mut groups: Vec<Vec<&Pair<'_>>> = Vec::new();
         for pair in pairs {
             let is_same_pair = |group: &&mut Vec<&Pair<'_>>| {
@@ -162,7 +162,7 @@ fn identity_of(pair: &Pair<'_>, data: &CampaignData) -> PairIdentity {
 
 /// `512 flows, 4 pairs`, for captions; with settings and blocks, if there are several.
 pub fn flows_and_pairs_text(data: &CampaignData, pairs: &[Pair<'_>]) -> String {
-    let pooled = PooledPair::all(pairs);
+    let pooled = PooledPair::pool(pairs);
     let mut flows: BTreeMap<PairIdentity, usize> = BTreeMap::new();
     for pooled_pair in &pooled {
         let max = flows

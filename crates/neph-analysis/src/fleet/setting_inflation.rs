@@ -5,7 +5,7 @@ use neph_stats::proportion;
 use super::pair::Pair;
 use super::pooled_pair::PooledPair;
 use crate::numbers::percent;
-use crate::text::real;
+use crate::text::to_f64;
 
 /// What the third source found: inflation above 32 % for 5 % of the 120 pairs of AWS.
 pub const SOURCE_INFLATION: f64 = 0.32;
@@ -22,7 +22,7 @@ pub struct SettingInflation<'a> {
 
 impl<'a> SettingInflation<'a> {
     /// One for each way of measuring with at least two pairs: two seasons of one pair are no distribution.
-    pub fn all(pooled: &[PooledPair<'a>]) -> Vec<Self> {
+    pub fn by_setting(pooled: &[PooledPair<'a>]) -> Vec<Self> {
         let mut inflations: Vec<Self> = Vec::new();
         for pooled_pair in pooled {
             let Some(inflation) = pooled_pair.inflation else {
@@ -51,7 +51,7 @@ impl<'a> SettingInflation<'a> {
 
     /// The share of pairs up to the one at this index.
     pub fn share(&self, index: usize) -> f64 {
-        real(index + 1) / real(self.pairs.len())
+        to_f64(index + 1) / to_f64(self.pairs.len())
     }
 
     /// Whether 5 % of the pairs are one pair or more.
@@ -60,19 +60,20 @@ impl<'a> SettingInflation<'a> {
     }
 
     /// Number of pairs with more than this inflation.
-    pub fn above(&self, inflation: f64) -> usize {
+    pub fn pairs_above(&self, inflation: f64) -> usize {
         self.pairs.len() - self.pairs.partition_point(|(known, _)| *known <= inflation)
     }
 
     /// The least inflation that no more than 5 % of the pairs are above; with fewer than 20 pairs what the
     /// third source compares with.
-    pub fn level(&self) -> f64 {
+    pub fn tail_inflation(&self) -> f64 {
         if !self.has_tail() {
             return SOURCE_INFLATION;
         }
         let pairs = self.pairs.len();
-        let is_within_tail =
-            |level: &&(f64, &Pair<'_>)| real(self.above(level.0)) <= TAIL_SHARE * real(pairs);
+        let is_within_tail = |level: &&(f64, &Pair<'_>)| {
+            to_f64(self.pairs_above(level.0)) <= TAIL_SHARE * to_f64(pairs)
+        };
         self.pairs
             .iter()
             .find(is_within_tail)
@@ -81,12 +82,12 @@ impl<'a> SettingInflation<'a> {
 
     /// `5.0 % of the pairs (6 of 120) have an inflation above 27 %`.
     pub fn headline(&self) -> String {
-        let level = self.level();
-        let (above, total) = (self.above(level), self.pairs.len());
+        let level = self.tail_inflation();
+        let (above, total) = (self.pairs_above(level), self.pairs.len());
         let verb = if above == 1 { "has" } else { "have" };
         format!(
             "{} of the pairs ({above} of {total}) {verb} an inflation above {}",
-            percent(real(above) / real(total)),
+            percent(to_f64(above) / to_f64(total)),
             percent(level)
         )
     }
@@ -102,13 +103,13 @@ impl<'a> SettingInflation<'a> {
             percent(largest),
             pair.name
         );
-        let (above, total) = (self.above(SOURCE_INFLATION), self.pairs.len());
+        let (above, total) = (self.pairs_above(SOURCE_INFLATION), self.pairs.len());
         let interval = proportion(above, total).map(|share| share.interval());
         if let (true, Ok(interval)) = (self.has_tail(), interval) {
             text.push_str(&format!(
                 " Above {}: {} of the pairs (95 % confidence interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
                 percent(SOURCE_INFLATION),
-                percent(real(above) / real(total)),
+                percent(to_f64(above) / to_f64(total)),
                 percent(interval.low),
                 percent(interval.high)
             ));

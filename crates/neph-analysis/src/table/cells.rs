@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_keep_loss_absence_and_quotes_apart() {
+    fn csv_and_json_distinguish_lost_and_absent_values() {
         let table = Table {
             name: "t",
             title: "T",

@@ -44,7 +44,7 @@ fn row(flows: &[Directions], label: String) -> Option<Vec<Cell>> {
     };
     let mut forward = pooled(|flow| &flow.forward);
     let mut reverse = pooled(|flow| &flow.reverse);
-    let without_delay: usize = flows.iter().map(|flow| flow.without).sum();
+    let without_delay: usize = flows.iter().map(|flow| flow.messages_without_delay).sum();
     let n = forward.len();
     let [forward_p50, forward_p99] = quantiles(&mut forward);
     let [reverse_p50, reverse_p99] = quantiles(&mut reverse);

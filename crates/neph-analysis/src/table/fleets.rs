@@ -6,9 +6,9 @@ use neph_stats::Level;
 
 use super::cells::{Cell, Column, LOST_FLOWS, Table};
 use super::{advice, transfers_and_traces};
+use crate::discarded_changes;
 use crate::fleet::Pair;
 use crate::fleet::pairs;
-use crate::forgotten;
 use crate::{CampaignData, PlotSettings};
 
 /// Prefix of the names of these tables and of the figures of fleets; the tables' first column is the
@@ -87,10 +87,10 @@ pub(crate) fn tables(data: &CampaignData, settings: &PlotSettings) -> Vec<Table>
         .collect();
     let mut scenarios: Vec<usize> = pairs.iter().map(|pair| pair.scenario).collect();
     scenarios.dedup();
-    let forgotten = forgotten::sentence(data, scenarios, settings);
+    let discarded_note = discarded_changes::note(data, scenarios, settings);
     // Tallies are of the whole time.
     for table in tables.iter_mut().filter(|table| table.name != "flow-loss") {
-        table.notes.extend(forgotten.clone());
+        table.notes.extend(discarded_note.clone());
     }
     let caution = pairs.iter().find_map(|pair| Some(pair.advice()?.caution));
     if let (Some(caution), Some(advice)) = (caution, tables.last_mut()) {
@@ -255,16 +255,16 @@ fn persistence(pair: &Pair<'_>) -> Vec<Vec<Cell>> {
 }
 
 fn persistence_row(name: &str, curve: &Curve, view: &FleetView) -> Vec<Cell> {
-    let at = curve.at(view.soon());
+    let point = curve.at(view.soon());
     vec![
         Cell::Text(name.to_owned()),
         Cell::Integer(curve.n),
         Cell::Integer(curve.ended),
         Cell::real(curve.median().map(Span::secs_f64)),
         Cell::Real(view.settings.soon.secs_f64()),
-        Cell::real(at.map(|point| 1.0 - point.surviving)),
-        Cell::real(at.map(|point| 1.0 - point.high)),
-        Cell::real(at.map(|point| 1.0 - point.low)),
+        Cell::real(point.map(|point| 1.0 - point.surviving)),
+        Cell::real(point.map(|point| 1.0 - point.high)),
+        Cell::real(point.map(|point| 1.0 - point.low)),
     ]
 }
 

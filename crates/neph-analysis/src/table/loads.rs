@@ -32,18 +32,18 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         let courses = data.load_courses(scenario, settings);
         courses.into_iter().filter_map(move |course| {
             let summary = course.summary()?;
-            let real = |level: Level| Cell::real(level.number().map(|rate| rate / MEGA));
-            let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
+            let rate_cell = |level: Level| Cell::real(level.number().map(|rate| rate / MEGA));
+            let end = |level: Option<Level>| level.map_or(Cell::Absent, rate_cell);
             Some(vec![
                 Cell::Text(label.clone()),
                 Cell::Text(course.load.clone()),
                 Cell::Text(course.end.word().to_owned()),
                 Cell::Integer(summary.experiments as u64),
-                real(summary.median),
+                rate_cell(summary.median),
                 end(summary.interval.map(|(low, _)| low)),
                 end(summary.interval.map(|(_, high)| high)),
-                real(summary.min),
-                real(summary.max),
+                rate_cell(summary.min),
+                rate_cell(summary.max),
                 median(&course.cpu_by_block),
                 cpu.clone(),
             ])

@@ -10,7 +10,7 @@ use super::cells::{Cell, Column, Table};
 use super::grouped::{Grouped, Unit};
 use super::layers::{destinations, entries};
 use crate::Layer;
-use crate::text::real;
+use crate::text::to_f64;
 use crate::{CampaignData, PlotSettings};
 
 /// The quantiles of the summary.
@@ -147,7 +147,7 @@ fn summary_row(
         errors,
         not_sent,
         loss: lost.filter(|_| sent > 0).map(|lost| LossCell {
-            share: real(lost) / real(sent),
+            share: to_f64(lost) / to_f64(sent),
             interval: grouped.loss().map(|share| share.interval),
         }),
         mean: numbers.as_ref().map(|numbers| numbers.mean),
@@ -252,10 +252,10 @@ fn cells(row: &SummaryRow) -> Vec<Cell> {
     cells
 }
 
-const fn level_cell(level: Level, without: Unanswered) -> Cell {
+const fn level_cell(level: Level, unanswered: Unanswered) -> Cell {
     match level {
         Level::At(value) => Cell::Real(value),
-        Level::Censored => Cell::Censored(without.word()),
+        Level::Censored => Cell::Censored(unanswered.word()),
     }
 }
 

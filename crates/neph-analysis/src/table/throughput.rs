@@ -43,7 +43,7 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
 /// Which checks ended early, so that their result is a lower limit of the capacity.
 fn early_checks_note(data: &CampaignData, settings: &PlotSettings) -> Option<String> {
     let mut pairs = BTreeMap::new();
-    let early = data.shown_figures(settings).filter(|check| {
+    let early = data.successful_checks(settings).filter(|check| {
         let pair = (check.endpoint.as_str(), check.site.as_deref());
         let traffic = pairs
             .entry(pair)

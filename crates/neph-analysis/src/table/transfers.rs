@@ -37,21 +37,21 @@ pub(crate) fn table(data: &CampaignData, settings: &PlotSettings) -> Table {
         courses.into_iter().filter_map(move |course| {
             let summary = course.summary()?;
             let (unit, per_unit) = unit(course.quantity);
-            let real = |level: Level| match level {
+            let level_cell = |level: Level| match level {
                 Level::At(value) => Cell::Real(value / per_unit),
                 Level::Censored => Cell::Censored("lost"),
             };
-            let end = |level: Option<Level>| level.map_or(Cell::Absent, real);
+            let end = |level: Option<Level>| level.map_or(Cell::Absent, level_cell);
             Some(vec![
                 Cell::Text(label.clone()),
                 Cell::Text(course.quantity.properties().title.to_owned()),
                 Cell::Text(unit.to_owned()),
                 Cell::Integer(summary.experiments as u64),
-                real(summary.median),
+                level_cell(summary.median),
                 end(summary.interval.map(|(low, _)| low)),
                 end(summary.interval.map(|(_, high)| high)),
-                real(summary.min),
-                real(summary.max),
+                level_cell(summary.min),
+                level_cell(summary.max),
             ])
         })
     });

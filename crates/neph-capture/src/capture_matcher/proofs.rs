@@ -97,7 +97,7 @@ impl MatchedCaptures {
     }
 
     /// Where one of the clocks was set back, in the order of time.
-    pub fn set_back(&self) -> Vec<ClockSetBack> {
+    pub fn clock_set_backs(&self) -> Vec<ClockSetBack> {
         let [first, second] = &self.steps_back;
         let mut set_backs: Vec<ClockSetBack> = added_by_step_back(first)
             .map(|(step_back, by)| ClockSetBack {

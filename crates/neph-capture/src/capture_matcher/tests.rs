@@ -250,7 +250,7 @@ fn the_first_copy_of_a_mirrored_packet_counts_in_either_capture() {
             ],
             expected_duplicates
         );
-        assert!(captures.set_back().is_empty());
+        assert!(captures.clock_set_backs().is_empty());
     }
 }
 
@@ -266,16 +266,16 @@ fn each_capture_has_its_packets_resolution_and_clock_steps() {
         (captures.first.resolution, captures.second.resolution),
         (1_000, 1_000)
     );
-    let set_backs = captures.set_back();
+    let set_backs = captures.clock_set_backs();
     assert_eq!(set_backs.len(), 1, "{set_backs:?}");
     assert_eq!(
         (set_backs[0].cut.until, set_backs[0].cut.from),
         (SECOND, 2 * SECOND)
     );
     // Behind it the second clock's steady time is ahead of its stamps.
-    let fell = 2 * SECOND + 200_000 - (SECOND + 400_000);
+    let set_back_by = 2 * SECOND + 200_000 - (SECOND + 400_000);
     assert!(
-        set_backs[0].by <= -fell && set_backs[0].by > -2 * SECOND,
+        set_backs[0].by <= -set_back_by && set_backs[0].by > -2 * SECOND,
         "{set_backs:?}"
     );
 }
@@ -284,7 +284,7 @@ proptest! {
     /// Whatever the delays, the offset and the rate: the truth lies within the bound, with stamps of
     /// nanoseconds or of microseconds.
     #[test]
-    fn the_truth_lies_within_the_bound(
+    fn the_true_offset_is_within_the_error_bound(
         offset in -10 * SECOND..10 * SECOND,
         ppm in -100..100_i64,
         min in prop::array::uniform2(0..5_000_000_i64),

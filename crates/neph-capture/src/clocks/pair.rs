@@ -44,14 +44,15 @@ pub fn retained_limits(captures: &MatchedCaptures, nature: ClockNature) -> Retai
 /// # Errors
 /// More than half of the packets of one point lack headers.
 pub fn refuse_truncated(points: [(&Path, &CaptureCounts); 2]) -> Result<(), ReadError> {
-    let is_mostly_truncated = |(_, point): &(&Path, &CaptureCounts)| point.cut > point.packets / 2;
+    let is_mostly_truncated =
+        |(_, point): &(&Path, &CaptureCounts)| point.truncated > point.packets / 2;
     points
         .into_iter()
         .find(is_mostly_truncated)
         .map_or(Ok(()), |(name, point)| {
             Err(ReadError::wrong(format!(
                 "{} of {} are cut within their headers, and cannot be known again; {}",
-                counted(point.cut, "packet"),
+                counted(point.truncated, "packet"),
                 name.display(),
                 snaplen_remedy()
             )))

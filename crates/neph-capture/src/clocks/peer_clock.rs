@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_four_marks_there_is_no_offset() {
+    fn without_all_four_timestamps_there_is_no_offset() {
         let mut clock = PeerClock::default();
         let mut marks = exchange(0, 1, 2, 3);
         marks.peer.nic_tx = None;

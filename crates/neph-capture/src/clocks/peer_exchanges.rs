@@ -179,8 +179,8 @@ impl PeerExchanges {
 #[derive(Debug, Clone, Default)]
 pub struct FigureOffsets {
     pub points: Vec<(i64, i64)>,
-    pushed: usize,
-    every: usize,
+    offset_count: usize,
+    stride: usize,
 }
 
 impl FigureOffsets {
@@ -188,19 +188,19 @@ impl FigureOffsets {
 
     /// Adds an offset at a moment, both in nanoseconds.
     pub fn push(&mut self, at: i64, offset: i64) {
-        let every = self.every.max(1);
-        if self.pushed.is_multiple_of(every) {
+        let stride = self.stride.max(1);
+        if self.offset_count.is_multiple_of(stride) {
             if self.points.len() == Self::MAX_POINTS {
                 let mut index = 0;
                 self.points.retain(|_| {
                     index += 1;
                     index % 2 == 1
                 });
-                self.every = every * 2;
+                self.stride = stride * 2;
             }
             self.points.push((at, offset));
         }
-        self.pushed += 1;
+        self.offset_count += 1;
     }
 }
 

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_reading_counts_until_its_age_has_made_it_worse() {
+    fn the_most_accurate_reading_at_its_age_counts() {
         let first = readings(&[(0, 0, 0), (10 * SECOND, 0, 0), (20 * SECOND, 0, 0)]);
         let second = readings(&[
             (0, 0, 4 * MS),

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_end_where_the_bound_begins() {
+    fn digits_below_the_error_bound_are_omitted() {
         assert_eq!(offset(3_000_012_345, 8_201), "+3.0000123 s ± 8.21 us");
         assert_eq!(offset(-12_345, 8_201), "-12.3 us ± 8.21 us");
         assert_eq!(offset(0, 40), "+0 ns ± 40 ns");

@@ -25,8 +25,8 @@ pub struct HostPair {
     key: ExchangeKey,
     /// The other direction, where it travels in another VLAN or tunnel.
     pub(super) other: Option<Box<ExchangeKey>>,
-    began: Wall,
-    last: Wall,
+    first_packet_at: Wall,
+    last_packet_at: Wall,
     /// Counts of the current period, or of the whole exchange without periods.
     period_counts: ExchangeCounts,
     /// Counts of all earlier periods.
@@ -44,8 +44,8 @@ impl HostPair {
         Self {
             key,
             other: None,
-            began: at,
-            last: at,
+            first_packet_at: at,
+            last_packet_at: at,
             period_counts: ExchangeCounts::default(),
             earlier_counts: None,
             pending_requests: PendingRequests::default(),
@@ -62,7 +62,7 @@ impl HostPair {
         event: ExchangeEvent,
         report: &mut impl FnMut(&ExchangeKey, ExchangeRoundTrip),
     ) {
-        self.last = self.last.max(at);
+        self.last_packet_at = self.last_packet_at.max(at);
         self.period_counts.packets += 1;
         let round_trip = match event {
             ExchangeEvent::Request(id) => {
@@ -181,13 +181,13 @@ impl HostPair {
     }
 
     /// When its first packet was captured.
-    pub const fn began(&self) -> Wall {
-        self.began
+    pub const fn first_packet_at(&self) -> Wall {
+        self.first_packet_at
     }
 
     /// When its last packet was captured.
-    pub const fn last(&self) -> Wall {
-        self.last
+    pub const fn last_packet_at(&self) -> Wall {
+        self.last_packet_at
     }
 
     /// All counts.

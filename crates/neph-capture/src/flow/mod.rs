@@ -100,8 +100,8 @@ pub struct Flow {
     other_direction_key: Option<Box<Key>>,
     /// The sender of its first segment.
     first_sender: Side,
-    began: Wall,
-    last: Wall,
+    first_packet_at: Wall,
+    last_packet_at: Wall,
     connection: Connection,
     /// Memory in bytes of what awaits its answer, at the table's last count.
     awaiting_bytes: u32,
@@ -118,8 +118,8 @@ impl Flow {
             name,
             other_direction_key: None,
             first_sender,
-            began: at,
-            last: at,
+            first_packet_at: at,
+            last_packet_at: at,
             connection: Connection::default(),
             awaiting_bytes: 0,
             sent: Default::default(),
@@ -156,7 +156,7 @@ impl Flow {
     ) {
         let side = self.name.side(flow_segment.sender);
         let payload = flow_segment.segment.length();
-        self.last = self.last.max(flow_segment.at);
+        self.last_packet_at = self.last_packet_at.max(flow_segment.at);
         self.sent[side as usize].add_packet(flow_segment.bytes.into(), payload.into());
         let mut sink = CountingSink {
             name: &self.name,
@@ -216,13 +216,13 @@ impl Flow {
     }
 
     /// When its first packet was captured.
-    pub const fn began(&self) -> Wall {
-        self.began
+    pub const fn first_packet_at(&self) -> Wall {
+        self.first_packet_at
     }
 
     /// When its last packet was captured.
-    pub const fn last(&self) -> Wall {
-        self.last
+    pub const fn last_packet_at(&self) -> Wall {
+        self.last_packet_at
     }
 
     /// What `side` sent.

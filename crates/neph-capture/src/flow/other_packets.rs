@@ -14,13 +14,13 @@ pub struct OtherPackets {
     /// Of other protocols, or with a header that contradicts itself.
     pub other_protocols: u64,
     /// Whose headers were cut off.
-    pub cut: u64,
+    pub truncated: u64,
 }
 
 impl OtherPackets {
     pub(super) fn count(&mut self, packet: &Dissected<'_>) {
         let count = match &packet.transport {
-            _ if packet.is_cut() => &mut self.cut,
+            _ if packet.is_cut() => &mut self.truncated,
             Transport::Udp { .. } => &mut self.udp,
             Transport::Icmp(_) => &mut self.icmp,
             Transport::Fragment => &mut self.fragments,

@@ -140,7 +140,7 @@ impl Table {
 
     /// Counts a packet whose headers are cut off before the addresses.
     pub const fn count_cut_packet(&mut self) {
-        self.other_packets.cut += 1;
+        self.other_packets.truncated += 1;
     }
 
     /// The place for the next segment, of a flow with this key.

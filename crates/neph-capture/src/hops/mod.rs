@@ -204,7 +204,7 @@ impl Hops {
     /// Counts a packet of a point of which too few bytes were captured.
     pub fn count_cut_packet(&mut self, point: usize, at: i64) {
         if let Some(point_state) = self.points.get_mut(point) {
-            point_state.counts.cut_short(at);
+            point_state.counts.count_truncated(at);
             let at = point_state.steady_clock.next(at);
             point_state.extend_to(at);
         }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_are_in_order_where_each_lies_before_all_that_follow_it() {
+    fn points_are_ordered_if_each_precedes_all_that_follow() {
         let order_of = |leads: &[i64]| {
             let leads: Vec<Option<i64>> = leads.iter().map(|lead| Some(*lead)).collect();
             order_by_leads(&leads)

@@ -36,7 +36,7 @@ pub struct Rules(Vec<Rule<Subject>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delay {
     /// When its packet entered the segment, in nanoseconds since the beginning.
-    pub since: i64,
+    pub entered_nanos: i64,
     /// In nanoseconds.
     pub delay_nanos: i64,
     /// Its error bound.
@@ -71,7 +71,7 @@ pub struct SegmentChange {
 #[derive(Clone, Debug, Default)]
 pub struct AlarmResult {
     /// By time.
-    pub found: Vec<SegmentChange>,
+    pub changes: Vec<SegmentChange>,
     /// Messages about rules for which no segment had enough packets.
     pub not_evaluated: Vec<String>,
 }
@@ -138,12 +138,12 @@ impl Rules {
                     evaluated.push(rule.text.clone());
                 }
                 result
-                    .found
-                    .extend(rule_state.evaluate(&delays, passages.began));
+                    .changes
+                    .extend(rule_state.evaluate(&delays, passages.first_packet_at));
             }
         }
         result
-            .found
+            .changes
             .sort_by_key(|segment_change| segment_change.change.at);
         let skipped = self.0.iter().filter(|rule| !evaluated.contains(&rule.text));
         result
@@ -168,35 +168,38 @@ impl RuleState {
         self.segment
     }
 
-    /// Adds a delay, in the order of time. Returns the resulting change; everything began at `began`.
-    pub fn count(&mut self, delay: Delay, began: i64) -> Option<SegmentChange> {
-        let (since, delay_span) = (
-            Span::from_nanos(delay.since),
+    /// Adds a delay, in the order of time. Returns the resulting change; all times count from
+    /// `first_packet_at`.
+    pub fn count(&mut self, delay: Delay, first_packet_at: i64) -> Option<SegmentChange> {
+        let (entered_span, delay_span) = (
+            Span::from_nanos(delay.entered_nanos),
             Span::from_nanos(delay.delay_nanos),
         );
         self.bound = self.bound.max(delay.bound);
-        let change = self.alarm.record(since, Some(delay_span));
-        change.map(|change| self.segment_change(change, began))
+        let change = self.alarm.record(entered_span, Some(delay_span));
+        change.map(|change| self.segment_change(change, first_packet_at))
     }
 
     /// Ends the delays.
-    fn finish(&mut self, began: i64) -> Option<SegmentChange> {
+    fn finish(&mut self, first_packet_at: i64) -> Option<SegmentChange> {
         let change = self.alarm.finish();
-        change.map(|change| self.segment_change(change, began))
+        change.map(|change| self.segment_change(change, first_packet_at))
     }
 
     /// Evaluates all of these delays, which are in the order of time.
-    pub fn evaluate(&mut self, delays: &[Delay], began: i64) -> Vec<SegmentChange> {
+    pub fn evaluate(&mut self, delays: &[Delay], first_packet_at: i64) -> Vec<SegmentChange> {
         self.bound = delays.iter().map(|delay| delay.bound).max().unwrap_or(0);
-        let changes = delays.iter().filter_map(|delay| self.count(*delay, began));
+        let changes = delays
+            .iter()
+            .filter_map(|delay| self.count(*delay, first_packet_at));
         let mut segment_changes: Vec<SegmentChange> = changes.collect();
-        segment_changes.extend(self.finish(began));
+        segment_changes.extend(self.finish(first_packet_at));
         segment_changes
     }
 
-    fn segment_change(&self, change: Change, began: i64) -> SegmentChange {
+    fn segment_change(&self, change: Change, first_packet_at: i64) -> SegmentChange {
         SegmentChange {
-            at: Wall::from_unix_nanos(began.saturating_add(change.at.nanos())),
+            at: Wall::from_unix_nanos(first_packet_at.saturating_add(change.at.nanos())),
             change,
             segment: self.name.clone(),
             direction: self.direction,
@@ -235,7 +238,7 @@ fn delays(passages: &Passages, segment: usize, direction: Direction) -> Vec<Dela
         .filter_map(|row| {
             let one_way = row.delays[segment]?;
             Some(Delay {
-                since: passages.entered(&row.passage, direction, segment)?.nanos(),
+                entered_nanos: passages.entered(&row.passage, direction, segment)?.nanos(),
                 delay_nanos: one_way.delay.nanos(),
                 bound: one_way.bound.nanos(),
             })

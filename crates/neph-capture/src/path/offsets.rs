@@ -67,7 +67,7 @@ impl Offsets {
         if limits.at_most.is_empty() || limits.at_least.is_empty() {
             return Ok(Self::Unknown);
         }
-        let conversion = SteadyTimeConversion::new(captures.set_back());
+        let conversion = SteadyTimeConversion::new(captures.clock_set_backs());
         let cuts = conversion.cuts();
         let course = clock_course_between(limits, &cuts, nature)?;
         let active_time = ActiveTime::from_limits(limits, nature.horizon);
@@ -104,7 +104,7 @@ impl Offsets {
                 conversion,
                 drift: drift.flatten(),
                 // Readings are of the real clocks, not in steady time.
-                readings: if captures.set_back().is_empty() {
+                readings: if captures.clock_set_backs().is_empty() {
                     readings
                 } else {
                     ReadOffsets::default()

@@ -26,7 +26,7 @@ pub struct Passages {
     /// By the number of the forward packet.
     round_trips: HashMap<u32, i64>,
     /// When the first point saw its first packet, by its clock.
-    pub began: i64,
+    pub first_packet_at: i64,
     /// The longest delays of each segment, forward and reverse, in nanoseconds.
     longest_delays: Vec<[i64; 2]>,
 }
@@ -79,7 +79,7 @@ pub struct Row {
     /// When it passed its first point, since the beginning, by the first point's clock. Exact only to within
     /// its delay around a step and where the clocks are not known. `None` if it was not seen on the side of
     /// the first point either.
-    pub since: Option<Span>,
+    pub first_seen: Option<Span>,
     /// Delay of each segment, in the order of the points.
     pub delays: Vec<Option<OneWay>>,
     /// Time until its answer passed the first point, measured with one clock.
@@ -105,8 +105,9 @@ impl Passages {
         };
         let round_trips = round_trip_pairs.iter().filter_map(round_trip).collect();
         // If the first point saw nothing, the next one with its clock is used.
-        let began = (0..=followed.segments()).find_map(|point| followed.packet_extent(point));
-        let began = began.map_or(0, |(from, _)| from.unix_nanos());
+        let first_packet_at =
+            (0..=followed.segments()).find_map(|point| followed.packet_extent(point));
+        let first_packet_at = first_packet_at.map_or(0, |(from, _)| from.unix_nanos());
         let mut passages = Self {
             names,
             longest_delays: vec![[0; 2]; followed.segments()],
@@ -116,7 +117,7 @@ impl Passages {
             order: None,
             warnings: Vec::new(),
             round_trips,
-            began,
+            first_packet_at,
         };
         passages.longest_delays = passages.longest_delays();
         passages
@@ -134,7 +135,7 @@ impl Passages {
 
     fn row(&self, passage: Passage, direction: Direction) -> Row {
         Row {
-            since: self.first_passed_after(&passage, direction),
+            first_seen: self.first_seen(&passage, direction),
             delays: (0..self.followed.segments())
                 .map(|segment| self.delay(&passage, direction, segment))
                 .collect(),
@@ -187,23 +188,23 @@ impl Passages {
         Span::from_nanos(if coarser > 1 { coarser } else { 0 })
     }
 
-    fn first_passed_after(&self, passage: &Passage, direction: Direction) -> Option<Span> {
+    fn first_seen(&self, passage: &Passage, direction: Direction) -> Option<Span> {
         let mut points = 0..=self.followed.segments();
         let observed = |point: &usize| passage.passed_at(*point).is_some();
         let first = match direction {
             Direction::Forward => points.find(observed),
             Direction::Reverse => points.rfind(observed),
         };
-        self.since_beginning(passage, first?)
+        self.time_at_point(passage, first?)
     }
 
-    /// When it entered a segment, by the same rules as [`Row::since`].
+    /// When it entered a segment, by the same rules as [`Row::first_seen`].
     pub fn entered(&self, passage: &Passage, direction: Direction, segment: usize) -> Option<Span> {
-        self.since_beginning(passage, direction.enters(segment))
+        self.time_at_point(passage, direction.enters(segment))
     }
 
     /// When it passed a point, since the beginning, by the first point's clock.
-    fn since_beginning(&self, passage: &Passage, mut point: usize) -> Option<Span> {
+    fn time_at_point(&self, passage: &Passage, mut point: usize) -> Option<Span> {
         let mut at = passage.passed_at(point)?;
         while point > 0 {
             let clocks = &self.clocks[point - 1];
@@ -226,7 +227,7 @@ impl Passages {
                     .find_map(|point| Some((point, passage.passed_at(point)?)))?,
             };
         }
-        Some(Span::from_nanos(at.saturating_sub(self.began)))
+        Some(Span::from_nanos(at.saturating_sub(self.first_packet_at)))
     }
 
     fn path_end(&self, passage: &Passage, direction: Direction) -> PathEnd {

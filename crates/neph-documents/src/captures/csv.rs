@@ -7,7 +7,7 @@ use neph_capture::{
 use neph_text::csv_field;
 
 use super::exchanges;
-use super::row::via;
+use super::row::flow_encapsulation;
 
 /// The distributions of round trips in a line.
 const ROUND_TRIP_KINDS: [&str; 4] = [
@@ -66,7 +66,7 @@ pub fn flow(flow: &Flow, method: Method) -> String {
         "tcp".to_owned(),
         name.client().to_string(),
         name.server().to_string(),
-        csv_field(via(name).trim_start()).into_owned(),
+        csv_field(flow_encapsulation(name).trim_start()).into_owned(),
         sum_of_both(|sent| sent.packets),
         sum_of_both(|sent| sent.bytes),
         sum_of_both(|sent| sent.retransmitted().into()),

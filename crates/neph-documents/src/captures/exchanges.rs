@@ -42,7 +42,7 @@ pub fn sort_key(pair: &HostPair, counts: &ExchangeCounts) -> Rank {
         .round_trips(Half::Server)
         .map(|round_trips| round_trips.p50.nanos());
     let key = pair.key();
-    Rank::new(slowest, pair.began(), addresses(key).join(" "))
+    Rank::new(slowest, pair.first_packet_at(), addresses(key).join(" "))
 }
 
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::row::{via_client, via_server};
+use super::row::{client_encapsulation, server_encapsulation};
 
 /// A TCP flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -163,8 +163,8 @@ impl From<&Flow> for FlowDocument {
     fn from(flow: &Flow) -> Self {
         Self {
             ends: flow.into(),
-            began_unix_ns: flow.began(),
-            last_unix_ns: flow.last(),
+            began_unix_ns: flow.first_packet_at(),
+            last_unix_ns: flow.last_packet_at(),
             shown: ShownDocument {
                 sent: SidesDocument {
                     client: flow.sent(Side::Client).into(),
@@ -186,8 +186,8 @@ impl From<&Flow> for EndsDocument {
             client: name.client(),
             server: name.server(),
             client_known: name.is_client_known(),
-            via: via_client(flow).trim_start().to_owned(),
-            via_server: via_server(flow),
+            via: client_encapsulation(flow).trim_start().to_owned(),
+            via_server: server_encapsulation(flow),
         }
     }
 }

@@ -60,8 +60,8 @@ impl CaptureLine {
     pub fn exchange(pair: &HostPair) -> Self {
         Self::Exchange {
             exchange: Box::new(ExchangeDocument::of(pair, &pair.counts())),
-            began_unix_ns: pair.began(),
-            last_unix_ns: pair.last(),
+            began_unix_ns: pair.first_packet_at(),
+            last_unix_ns: pair.last_packet_at(),
         }
     }
 }

@@ -13,7 +13,7 @@ use neph_model::Span;
 
 use neph_listen::CaptureCounters;
 
-use super::Repairs;
+use super::RetransmissionCounters;
 
 /// Histograms for 1,000 pairs of hosts, four each. All other pairs share one histogram per kind.
 const MAX_HISTOGRAMS: usize = 4_000;
@@ -35,12 +35,12 @@ pub struct Metrics {
 /// Further totals.
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
-    pub seen: CaptureCounters,
+    pub capture_counters: CaptureCounters,
     pub others: OtherPackets,
     /// Bytes of IP; each packet counts once.
     pub bytes: u64,
     pub flows: usize,
-    pub repairs: Repairs,
+    pub retransmission_counters: RetransmissionCounters,
 }
 
 /// A round trip, and the number of round trips that it represents.
@@ -76,7 +76,7 @@ impl Metrics {
     }
 
     /// A round trip outside of TCP.
-    pub fn answered(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
+    pub fn add_exchange(&mut self, key: &ExchangeKey, answer: ExchangeRoundTrip) {
         let kind = match key.protocol {
             ExchangeProtocol::Ping => "ping",
             ExchangeProtocol::Dns => "dns",
@@ -136,39 +136,39 @@ impl Metrics {
 impl Totals {
     fn write(&self, page: &mut Page) {
         let Self {
-            seen: packets_seen,
+            capture_counters,
             others,
             bytes,
             flows,
-            repairs,
+            retransmission_counters,
         } = self;
         let counters = [
-            ("packets", "Packets looked at.", packets_seen.packets),
+            ("packets", "Packets looked at.", capture_counters.packets),
             ("bytes", "Bytes of IP, of each packet once.", *bytes),
             (
                 "packets_lost",
                 "Packets lost because the ring was full.",
-                packets_seen.lost,
+                capture_counters.lost,
             ),
             (
                 "ring_full",
                 "How often the ring was full.",
-                packets_seen.frozen,
+                capture_counters.frozen,
             ),
             (
                 "retransmissions",
                 "TCP segments that were retransmitted, spurious ones included.",
-                repairs.retransmissions,
+                retransmission_counters.retransmissions,
             ),
             (
                 "spurious_retransmissions",
                 "Retransmissions of what had arrived: no loss.",
-                repairs.spurious,
+                retransmission_counters.spurious,
             ),
             (
                 "segments_not_tracked",
                 "TCP segments not followed because the window was too large. A sample represents them.",
-                repairs.not_followed,
+                retransmission_counters.segments_not_tracked,
             ),
         ];
         let counters = counters
@@ -184,7 +184,7 @@ impl Totals {
             page.head(&name, kind, help);
             page.value(&[], value);
         }
-        write_other_packets(page, others, packets_seen.not_ip);
+        write_other_packets(page, others, capture_counters.not_ip);
     }
 }
 
@@ -199,7 +199,7 @@ fn write_other_packets(page: &mut Page, others: &OtherPackets, not_ip: u64) {
         ("icmp", others.icmp),
         ("fragment", others.fragments),
         ("unread", others.other_protocols),
-        ("cut_off", others.cut),
+        ("cut_off", others.truncated),
         ("not_ip", not_ip),
     ] {
         page.value(&[("kind", kind)], value);
@@ -212,21 +212,21 @@ mod tests {
 
     fn page(metrics: &Metrics) -> String {
         let totals = Totals {
-            seen: CaptureCounters::default(),
+            capture_counters: CaptureCounters::default(),
             others: OtherPackets::default(),
             bytes: 0,
             flows: 3,
-            repairs: Repairs {
+            retransmission_counters: RetransmissionCounters {
                 retransmissions: 5,
                 spurious: 2,
-                not_followed: 9,
+                segments_not_tracked: 9,
             },
         };
         metrics.page(&totals, &[("path > \"2ms\"", true)]).text()
     }
 
     #[test]
-    fn counts_and_alarms_stand_on_the_page() {
+    fn the_metrics_page_has_counters_and_alarms() {
         let page = page(&Metrics::new(Method::Echo));
         for line in [
             "neph_watch_flows 3\n",
@@ -257,7 +257,7 @@ mod tests {
             };
             for protocol in ExchangeProtocol::ALL {
                 let key = ExchangeKey { protocol, ..key };
-                metrics.answered(&key, answer);
+                metrics.add_exchange(&key, answer);
             }
         }
         assert_eq!(metrics.histograms.len(), 3);

@@ -19,7 +19,7 @@ pub use files::FileDocument;
 pub use flow::FlowDocument;
 pub use line::{CaptureLine, CapturesDocument, SampleOf};
 pub use metrics::{Metrics, Totals};
-pub use period::{PeriodLine, RecentPeriod, Repairs, Stretch};
+pub use period::{PeriodLine, PeriodTime, RecentPeriod, RetransmissionCounters};
 pub use period_text::{COLUMNS as PERIOD_COLUMNS, row as period_row, sentence as period_sentence};
 pub use row::{Rank, Sort, TopLines};
 pub use sample::{EventDocument, SampleDocument, Sending};

@@ -21,7 +21,7 @@ use super::summary_document::OthersDocument;
 /// Start, end and length of a period. The length is measured separately, because the wall clock may
 /// be set meanwhile.
 #[derive(Debug, Clone, Copy)]
-pub struct Stretch {
+pub struct PeriodTime {
     /// Start.
     pub from: Wall,
     /// End.
@@ -34,42 +34,42 @@ pub struct Stretch {
 #[derive(Debug, Clone)]
 pub struct RecentPeriod {
     /// Time of the period.
-    pub stretch: Stretch,
+    pub time: PeriodTime,
     /// Capture method.
     pub capture_method: CaptureMethod,
     /// Packets of the interface.
-    pub seen: CaptureCounters,
+    pub capture_counters: CaptureCounters,
     /// Packets that belong to no flow.
     pub others: OtherPackets,
     /// Numbers of all packets.
     pub counts: PacketCounts,
     /// Retransmissions.
-    pub repairs: Repairs,
+    pub retransmission_counters: RetransmissionCounters,
     /// Round trips of all flows together.
-    pub trips: [RoundTripSketches; 2],
+    pub round_trips: [RoundTripSketches; 2],
     /// Exchanges of all pairs, by protocol.
     pub exchanges: [ExchangeCounts; ExchangeProtocol::ALL.len()],
 }
 
 /// Counters of retransmissions and of untracked segments.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Repairs {
+pub struct RetransmissionCounters {
     /// Retransmissions, spurious ones included.
     pub retransmissions: u64,
     /// Spurious retransmissions, including those that later packets showed.
     pub spurious: u64,
     /// Segments that were not matched with an acknowledgement.
-    pub not_followed: u64,
+    pub segments_not_tracked: u64,
 }
 
-impl Repairs {
+impl RetransmissionCounters {
     /// The difference to an earlier state.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
             retransmissions: self.retransmissions - earlier.retransmissions,
             spurious: self.spurious - earlier.spurious,
-            not_followed: self.not_followed - earlier.not_followed,
+            segments_not_tracked: self.segments_not_tracked - earlier.segments_not_tracked,
         }
     }
 
@@ -168,29 +168,29 @@ pub struct PeriodDocument {
     pub exchanges: BTreeMap<String, CountedDocument>,
 }
 
-impl From<Stretch> for StretchDocument {
-    fn from(stretch: Stretch) -> Self {
+impl From<PeriodTime> for StretchDocument {
+    fn from(time: PeriodTime) -> Self {
         Self {
-            from_unix_ns: stretch.from,
-            until_unix_ns: stretch.until,
+            from_unix_ns: time.from,
+            until_unix_ns: time.until,
         }
     }
 }
 
 impl PeriodLine {
     /// The line of a flow.
-    pub fn flow(stretch: Stretch, flow: &Flow, recent: &PeriodCounts) -> Self {
+    pub fn flow(time: PeriodTime, flow: &Flow, recent: &PeriodCounts) -> Self {
         Self::FlowPeriod {
-            stretch: stretch.into(),
+            stretch: time.into(),
             ends: Box::new(flow.into()),
             shown: Box::new(recent.into()),
         }
     }
 
     /// The line of a pair of hosts outside TCP.
-    pub fn exchange(stretch: Stretch, pair: &HostPair, recent: &ExchangeCounts) -> Self {
+    pub fn exchange(time: PeriodTime, pair: &HostPair, recent: &ExchangeCounts) -> Self {
         Self::ExchangePeriod {
-            stretch: stretch.into(),
+            stretch: time.into(),
             exchange: Box::new(ExchangeDocument::of(pair, recent)),
         }
     }
@@ -202,21 +202,21 @@ impl PeriodLine {
             (protocol_key(protocol), counts.into())
         };
         Self::Period(Box::new(PeriodDocument {
-            stretch: period.stretch.into(),
+            stretch: period.time.into(),
             capture_method: period.capture_method.name(),
-            packets: period.seen.packets,
+            packets: period.capture_counters.packets,
             capture_duplicates_removed: period.counts.copies,
             bytes: period.counts.bytes,
-            packets_lost: period.seen.lost,
-            retransmitted_segments: period.repairs.retransmissions,
-            spurious_retransmissions: period.repairs.spurious,
-            segments_not_tracked: period.repairs.not_followed,
-            ring_overruns: period.seen.frozen,
-            packets_not_ip: period.seen.not_ip,
+            packets_lost: period.capture_counters.lost,
+            retransmitted_segments: period.retransmission_counters.retransmissions,
+            spurious_retransmissions: period.retransmission_counters.spurious,
+            segments_not_tracked: period.retransmission_counters.segments_not_tracked,
+            ring_overruns: period.capture_counters.frozen,
+            packets_not_ip: period.capture_counters.not_ip,
             other_packets: period.others.into(),
             round_trips: HalvesDocument {
-                server: (&period.trips[Half::Server as usize]).into(),
-                client: (&period.trips[Half::Client as usize]).into(),
+                server: (&period.round_trips[Half::Server as usize]).into(),
+                client: (&period.round_trips[Half::Client as usize]).into(),
             },
             exchanges: ExchangeProtocol::ALL
                 .into_iter()

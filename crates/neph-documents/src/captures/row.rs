@@ -144,8 +144,13 @@ impl Sort {
             Self::Repeated => sum_of_both(|sent| sent.retransmitted_segments().into()),
         };
         let name = flow.name();
-        let name = format!("{} {}{}", name.client(), name.server(), via(name));
-        Rank::new(value, flow.began(), name)
+        let name = format!(
+            "{} {}{}",
+            name.client(),
+            name.server(),
+            flow_encapsulation(name)
+        );
+        Rank::new(value, flow.first_packet_at(), name)
     }
 }
 
@@ -157,7 +162,7 @@ pub fn row(flow: &Flow, method: Method) -> Vec<String> {
     let server = flow.round_trips(Half::Server).by_method();
     let mut cells = vec![
         name.client().to_string(),
-        format!("{}{}", name.server(), both_via(flow)),
+        format!("{}{}", name.server(), encapsulations_text(flow)),
         sum_of_both(|flow, side| flow.sent(side).packets),
         sum_of_both(|flow, side| flow.sent(side).bytes),
     ];
@@ -248,29 +253,29 @@ pub fn count_text(round_trips: Option<Quantiles>) -> String {
 }
 
 /// VLAN and tunnel of a flow.
-pub fn via(name: &FlowName) -> String {
+pub fn flow_encapsulation(name: &FlowName) -> String {
     encapsulation_suffix(name.vlan(), name.tunnel())
 }
 
 /// ` vlan 7`, ` vlan 7, reverse vlan 8`.
-pub fn both_via(flow: &Flow) -> String {
-    let server_via = via_server(flow).map(|server_via| match server_via.as_str() {
+pub fn encapsulations_text(flow: &Flow) -> String {
+    let server_text = server_encapsulation(flow).map(|server_text| match server_text.as_str() {
         "" => ", reverse untagged".to_owned(),
-        server_via => format!(", reverse {server_via}"),
+        server_text => format!(", reverse {server_text}"),
     });
-    via_client(flow) + &server_via.unwrap_or_default()
+    client_encapsulation(flow) + &server_text.unwrap_or_default()
 }
 
 /// VLAN and tunnel of the client's packets.
-pub fn via_client(flow: &Flow) -> String {
+pub fn client_encapsulation(flow: &Flow) -> String {
     match flow.separate_encapsulation(Side::Client) {
         Some((vlan, tunnel)) => encapsulation_suffix(vlan, tunnel),
-        None => via(flow.name()),
+        None => flow_encapsulation(flow.name()),
     }
 }
 
 /// VLAN and tunnel of the server's packets; `None` if the same as the client's.
-pub fn via_server(flow: &Flow) -> Option<String> {
+pub fn server_encapsulation(flow: &Flow) -> Option<String> {
     let (vlan, tunnel) = flow.separate_encapsulation(Side::Server)?;
     Some(encapsulation_suffix(vlan, tunnel).trim_start().to_owned())
 }

@@ -85,9 +85,9 @@ impl Summary {
         self.one_direction += u64::from(!is_measured && is_one_direction);
         self.server.merge(&server);
         self.client.merge(&flow.round_trips(Half::Client));
-        let began = flow.began();
+        let began = flow.first_packet_at();
         self.began = Some(self.began.map_or(began, |first| first.min(began)));
-        self.last = self.last.max(Some(flow.last()));
+        self.last = self.last.max(Some(flow.last_packet_at()));
     }
 
     pub fn add_exchange(&mut self, pair: &HostPair) {
@@ -311,7 +311,7 @@ fn write_other_packets(
         (others.icmp, "ICMP"),
         (others.fragments, "fragments"),
         (others.other_protocols, "other"),
-        (others.cut, "cut off"),
+        (others.truncated, "cut off"),
         (files.iter().map(|file| file.not_ip).sum(), "not IP"),
         (
             files.iter().map(|file| file.without_time).sum(),
@@ -325,11 +325,11 @@ fn write_other_packets(
     if !parts.is_empty() {
         writeln!(out, "Packets of no flow here: {}.", parts.join(", "))?;
     }
-    if others.cut > 0 {
+    if others.truncated > 0 {
         writeln!(
             out,
             "{} truncated within the headers, so their content is unknown; {}.",
-            counted(others.cut, "packet"),
+            counted(others.truncated, "packet"),
             snaplen_remedy()
         )?;
     }

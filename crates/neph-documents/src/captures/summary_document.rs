@@ -98,7 +98,7 @@ impl From<OtherPackets> for OthersDocument {
             icmp: others.icmp,
             fragments: others.fragments,
             other_protocols: others.other_protocols,
-            cut_off: others.cut,
+            cut_off: others.truncated,
         }
     }
 }

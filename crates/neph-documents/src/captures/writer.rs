@@ -140,14 +140,14 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     fn text_line(&mut self, line: &str) {
-        let written = writeln!(self.out, "{line}");
-        self.written(written);
+        let result = writeln!(self.out, "{line}");
+        self.keep_error(result);
     }
 
     /// A line of JSON.
     pub fn line(&mut self, value: &impl Serialize) {
-        let written = self.value(value).and_then(|()| writeln!(self.out));
-        self.written(written);
+        let result = self.value(value).and_then(|()| writeln!(self.out));
+        self.keep_error(result);
     }
 
     fn value(&mut self, value: &impl Serialize) -> io::Result<()> {
@@ -155,8 +155,8 @@ impl<W: Write> CaptureWriter<W> {
     }
 
     /// Stores an error of the output.
-    pub fn written(&mut self, written: io::Result<()>) {
-        if let Err(error) = written {
+    pub fn keep_error(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
             self.first_error.get_or_insert(error);
         }
     }
@@ -244,11 +244,11 @@ impl<W: Write> Listener for CaptureWriter<W> {
                 } else {
                     ",\n"
                 };
-                let written = write!(self.out, "{separator}");
-                let written = written.and_then(|()| {
+                let result = write!(self.out, "{separator}");
+                let result = result.and_then(|()| {
                     self.value(&CaptureLine::Flow(Box::new(FlowDocument::from(flow))))
                 });
-                self.written(written);
+                self.keep_error(result);
             }
         }
         self.summary.add(flow);

@@ -179,7 +179,7 @@ impl From<&Row> for MomentDocument {
             bound_ns,
         });
         Self {
-            since_ns: row.since,
+            since_ns: row.since_start,
             monotonic: wall.is_some().then_some(fit),
             clocks: wall.is_none().then_some(fit),
             wall,
@@ -193,7 +193,7 @@ impl From<&Row> for ClockLine {
     fn from(row: &Row) -> Self {
         Self::Offset(OffsetDocument {
             at: row.into(),
-            no_new_exchanges: row.is_old,
+            no_new_exchanges: row.is_repeated,
         })
     }
 }

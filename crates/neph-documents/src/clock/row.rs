@@ -9,7 +9,7 @@ use neph_capture::clocks::drift::Drift;
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// Time since the start.
-    pub since: Span,
+    pub since_start: Span,
     /// Offset of the raw clocks, or of the captures' clocks.
     pub fit: ClockFit,
     /// The drift at this moment, if known.
@@ -24,7 +24,7 @@ pub struct Row {
     pub n: u64,
     /// Whether there was no exchange since the previous line: the values are the last ones, with a
     /// larger error bound.
-    pub is_old: bool,
+    pub is_repeated: bool,
 }
 
 impl Row {

@@ -86,7 +86,7 @@ impl ClockWriter {
             writeln!(self.out, "  {:>10}  {:>8}", "round trip", "n")?;
         }
         let (offset, bound) = row.offset();
-        write!(self.out, "{:>7.1} s", row.since.secs_f64())?;
+        write!(self.out, "{:>7.1} s", row.since_start.secs_f64())?;
         if has_hulls {
             let drift = Drift::to_text(row.drift);
             let offset = value_format::offset(offset, bound);
@@ -100,7 +100,7 @@ impl ClockWriter {
             .round_trip
             .map(|round_trip| Span::from_nanos(round_trip).to_string());
         let round_trip = round_trip.unwrap_or_else(|| "-".to_owned());
-        let age_note = if row.is_old { "  nothing new" } else { "" };
+        let age_note = if row.is_repeated { "  nothing new" } else { "" };
         writeln!(self.out, "  {round_trip:>10}  {:>8}{age_note}", row.n)
     }
 
@@ -124,7 +124,7 @@ impl ClockWriter {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn nothing(&mut self) -> io::Result<()> {
+    pub fn finish_empty(&mut self) -> io::Result<()> {
         if self.format == Format::Json {
             let document = ClockDocument {
                 offsets: Vec::new(),

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn where_each_port_lost_something_there_are_no_others() {
+    fn the_text_omits_others_if_each_port_has_losses() {
         let port_with_losses = |number, lost| AdvisedPort {
             loss: Some(neph_flows::Share {
                 hits: lost,

@@ -208,7 +208,7 @@ mod tests {
     use neph_flows::follow::{RouteComparison, UncomparedReason};
 
     #[test]
-    fn a_share_that_is_not_all_does_not_read_as_all() {
+    fn a_share_below_1_is_not_shown_as_100_percent() {
         for (share, expected) in [
             (1.0, "100.0 %"),
             (0.9997, "> 99.9 %"),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_a_route_names_the_change_that_it_is_about() {
+    fn a_trace_line_contains_its_path_change() {
         let at = |millis: i64| Instant::from_nanos(millis * 1_000_000);
         let change = neph_flows::PathChange {
             slot: neph_model::Slot(0),

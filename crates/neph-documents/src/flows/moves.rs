@@ -225,7 +225,7 @@ mod tests {
     use neph_flows::follow::UncomparedReason;
 
     #[test]
-    fn the_time_without_a_change_is_that_of_one_flow() {
+    fn time_without_a_change_is_shown_per_flow() {
         let pair = |flows, watched| PairView {
             flows,
             watched: Span::from_millis(watched),

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_that_came_late_was_lost_on_neither_way() {
+    fn late_replies_are_lost_in_neither_direction() {
         let loss_text = |late, [total, forward, reverse]: [u64; 3]| {
             let tally = FlowTally {
                 lost: total,

@@ -121,7 +121,7 @@ impl SummaryDocument {
             PointDocument {
                 name: name.clone(),
                 packets: point.packets,
-                truncated: point.cut,
+                truncated: point.truncated,
                 capture_duplicates: point.capture_duplicates,
                 resolution_ns: point.resolution,
             }

@@ -87,10 +87,10 @@ impl UnknownLoss {
         let mut missing_by_kind: BTreeMap<(usize, Direction, usize), (u64, HashSet<Hosts>)> =
             BTreeMap::new();
         for row in passages.rows() {
-            let PathEnd::Unknown(doubt) = row.end else {
+            let PathEnd::Unknown(reason) = row.end else {
                 continue;
             };
-            match doubt {
+            match reason {
                 UnknownLossReason::NeverPassed => unknown.never_passed += 1,
                 UnknownLossReason::AddressTranslated => unknown.address_translated += 1,
                 UnknownLossReason::KindNotSeen(point) => {

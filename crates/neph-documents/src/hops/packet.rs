@@ -65,7 +65,7 @@ impl PacketDocument {
         let spreads = points().map(|point| passages.followed.spread(passage, point));
         let spreads: Vec<Option<i64>> = spreads.collect();
         Self {
-            since_ns: row.since,
+            since_ns: row.first_seen,
             direction: row.direction.name(),
             protocol: PROTOCOLS[protocol_index(passage.flow.protocol)],
             source: address_text(&passage.flow, passage.flow.source),

@@ -24,9 +24,9 @@ pub fn text(passages: &Passages, segments: &[SegmentRow], parts: &[RoundTripRow]
         text.push_str(&rows::text(parts));
     }
     text.push('\n');
-    let doubts = passages.warnings.iter();
-    let sentences = doubts
-        .map(|doubt| format!("In doubt: {doubt}."))
+    let warnings = passages.warnings.iter();
+    let sentences = warnings
+        .map(|warning| format!("In doubt: {warning}."))
         .chain(clock_sentences(passages))
         .chain(count_sentences(passages));
     for sentence in sentences {
@@ -72,7 +72,7 @@ fn clock_sentences(passages: &Passages) -> Vec<String> {
 /// The numbers of packets with an unknown property, and the reasons.
 fn count_sentences(passages: &Passages) -> impl Iterator<Item = String> {
     let followed = &passages.followed;
-    let truncated = (0..passages.names.len()).map(|point| followed.point(point).cut);
+    let truncated = (0..passages.names.len()).map(|point| followed.point(point).truncated);
     let joined_text = "split or merged on the path (segmentation offload, IP fragments): each counts once, with the delay of its last byte";
     let known_counts = [
         (followed.split_or_merged(), joined_text.to_owned()),

@@ -60,7 +60,7 @@ pub struct SegmentSource<'p> {
 
 /// The flows of a link's record.
 #[derive(Clone, Debug)]
-pub struct PathsOfFlows {
+pub struct FlowPaths {
     /// The link.
     pub link: String,
     /// One packet in this number is recorded.
@@ -71,7 +71,7 @@ pub struct PathsOfFlows {
     pub steps: u64,
 }
 
-impl PathsOfFlows {
+impl FlowPaths {
     /// Every segment of every flow.
     pub fn segments<'p>(&'p self, file: &'p str) -> impl Iterator<Item = FlowSegmentRow> + 'p {
         self.flows.iter().flat_map(move |(key, flow)| {

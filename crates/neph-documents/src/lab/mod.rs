@@ -8,7 +8,7 @@ mod summary;
 mod tally;
 mod verified;
 
-pub use flow_paths::{FlowSegmentRow, PathsOfFlows, SegmentSource};
+pub use flow_paths::{FlowPaths, FlowSegmentRow, SegmentSource};
 pub use records::RecordRow;
 pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
 pub use summary::{RecordedFile, summary};

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_and_copies_are_counted_apart_and_steps_from_the_last_cue() {
+    fn copies_are_counted_separately_and_steps_since_the_last_cue() {
         let mut tally = Tally::default();
         let on_path = |path| PacketHandling {
             path: Some(path),

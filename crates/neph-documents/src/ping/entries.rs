@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up_whatever_few_messages_have_an_entry() {
+    fn shares_add_up_if_only_some_messages_have_an_entry() {
         let mut entries = Entries::default();
         for number in 0..100 {
             entries.add(&ledger(number % 20 == 0, number % 3 == 0));

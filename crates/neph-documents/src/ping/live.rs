@@ -109,7 +109,7 @@ fn no_reply_line(planned: &PlannedFlow, message: &Message) -> String {
 /// The status or handshake answer of a reply.
 fn answer_suffix(message: &Message) -> String {
     match message.answer {
-        Some(Answer::Syn(answer)) => format!("  {}", syn_answers::word(answer)),
+        Some(Answer::Syn(answer)) => format!("  {}", syn_answers::port_state_text(answer)),
         None => String::new(),
         Some(answer) if answer.is_plain_success() => String::new(),
         Some(other) => format!("  {}", other.description()),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_answers_a_websockets_opening_refuses_it() {
+    fn an_http_status_to_a_websocket_opening_is_a_refusal() {
         let mut message = reconnected_message();
         message.outcome = Outcome::Failed;
         message.answer = Some(Answer::HttpStatus(200));

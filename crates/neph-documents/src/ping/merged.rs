@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_later_reply_brings_the_stamp_of_a_replys_departure() {
+    fn departure_timestamps_of_replies_come_with_the_next_reply() {
         let lost_reasons = departure_reasons(&spec("udp://h:9"));
         assert!(lost_reasons[0].ends_with("was lost or did not have it"));
         let mut spec_per_message = spec("tcp://h:9");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_absent_mark_has_its_reason() {
+    fn each_missing_timestamp_has_a_reason() {
         use Stage::{Network, OwnKernel, PeerApp, PeerKernel, PeerSend};
         let reflector_spec = spec("ws://h:9");
         let mut server_spec = spec("ws://h:9");

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_that_of_all_messages_and_lost_ones_are_later_than_every_reply() {
+    fn the_median_counts_lost_messages_as_slower_than_every_reply() {
         assert_eq!(
             line(&[5, 1, 4, 2, 3], 2),
             "     7 messages: 5 replies, 2 without a reply; response time: median 4.00 ms, min 1.00 ms, max 5.00 ms"

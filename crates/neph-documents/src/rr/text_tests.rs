@@ -45,7 +45,7 @@ fn build_measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
 }
 
 #[test]
-fn losses_have_their_direction_and_quantiles_the_samples_they_need() {
+fn losses_have_a_direction_and_quantiles_a_minimum_of_samples() {
     let text = summary(&build_measured(RrKind::UdpRr, 250, 4));
     for part in [
         "\nUDP_RR: 250 transactions/s over 1 stream, 250 transactions in 1.000 s",

@@ -73,7 +73,7 @@ crate::rows! {
         /// Name of the campaign.
         name: String => left "name",
         /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
-        status: String => left "status" by |row| match &row.way_on {
+        status: String => left "status" by |row| match &row.resume_command {
             Some(command) => format!("{} ({command})", row.status),
             None => row.status.clone(),
         },
@@ -102,7 +102,7 @@ crate::rows! {
         /// Time zone in which times are shown.
         offset: UtcOffset,
         /// Command that resumes an interrupted campaign.
-        way_on: Option<String>,
+        resume_command: Option<String>,
     }
 }
 
@@ -252,7 +252,7 @@ pub(super) fn ended_text(ended: Option<Wall>, offset: UtcOffset) -> String {
 
 fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
     let campaign = parts.campaign;
-    let (status, way_on) = parts.status;
+    let (status, resume_command) = parts.status;
     CampaignFacts {
         id: campaign.id.to_string(),
         name: campaign.name.clone(),
@@ -269,7 +269,7 @@ fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {
         plan_hash: Some(campaign.plan_hash.clone()).filter(|hash| !hash.is_empty()),
         topology_hash: campaign.topology_hash.clone(),
         offset: parts.offset,
-        way_on: way_on.map(str::to_owned),
+        resume_command: resume_command.map(str::to_owned),
     }
 }
 

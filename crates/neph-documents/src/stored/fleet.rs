@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routes_that_lack_the_target_or_everything_are_counted() {
+    fn routes_without_target_or_without_answers_are_counted() {
         let route = |end, answered: bool| FlowRoute {
             source_port: 1,
             hops: answered

@@ -21,7 +21,7 @@ crate::rows! {
             when::local_text(row.started_unix_ns, row.offset)
         },
         /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
-        status: String => left "STATUS" by |row| match &row.way_on {
+        status: String => left "STATUS" by |row| match &row.resume_command {
             Some(command) => format!("{} ({command})", row.status),
             None => row.status.clone(),
         },
@@ -39,7 +39,7 @@ crate::rows! {
         /// Time zone in which times are shown.
         offset: UtcOffset,
         /// Command that resumes an interrupted campaign.
-        way_on: Option<String>,
+        resume_command: Option<String>,
     }
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complete_experiments_are_counted_apart_from_others() {
+    fn complete_experiments_are_counted_separately() {
         let row = |incomplete: &[(&'static str, u64)]| CampaignRow {
             id: "x".to_owned(),
             name: "p".to_owned(),
@@ -157,7 +157,7 @@ mod tests {
             incomplete: incomplete.iter().copied().collect(),
             id_length: 8,
             offset: UtcOffset::default(),
-            way_on: None,
+            resume_command: None,
         };
         assert_eq!(experiments_text(&row(&[])), "13");
         let others = row(&[("interrupted", 1), ("failed", 2)]);

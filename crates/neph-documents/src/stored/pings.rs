@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_p50_is_that_of_all_that_were_sent_and_those_without_a_reply_are_latest() {
+    fn the_p50_counts_pings_without_a_reply_as_slowest() {
         let expected = ("4.00 ms".to_owned(), Some(Span::from_millis(4)));
         assert_eq!(p50(&[7, 1, 6, 2, 5, 3, 4], &[]), expected);
         assert_eq!(p50(&[1, 2, 3, 4, 5], &[Outcome::Lost; 2]), expected);

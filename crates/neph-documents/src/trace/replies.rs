@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_of_an_even_number_lies_between_the_two_middles_as_everywhere() {
+    fn the_median_of_an_even_number_of_replies_is_the_mean_of_the_middle_two() {
         let spans = [4, 1, 3, 2].map(Span::from_millis);
         let micros = [1_000, 2_500, 4_000];
         assert_eq!(

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn last_begin_and_activity_of_a_periodic_change() {
+    fn a_periodic_change_has_a_last_begin_and_an_active_time() {
         let recurrence = Recurrence {
             at: secs(10),
             until: Some(secs(15)),

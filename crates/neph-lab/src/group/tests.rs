@@ -15,7 +15,7 @@ fn site(features: &str) -> Site {
 }
 
 #[test]
-fn version_one_has_a_mount_for_each_controller() {
+fn cgroup_v1_has_a_group_for_each_controller() {
     let mounts = CgroupMounts::parse(V1, |_| "hugetlb".to_owned());
     let groups = mounts.groups_for("neph-x-a", &site("cpu_share = \"50%\", cpus = [0, 2]"));
     let groups = groups.expect("both are mounted");
@@ -39,7 +39,7 @@ fn version_one_has_a_mount_for_each_controller() {
 }
 
 #[test]
-fn version_two_has_one_group_for_both_and_a_small_share_a_longer_period() {
+fn cgroup_v2_has_one_group_and_a_longer_period_for_a_small_share() {
     let mounts = CgroupMounts::parse(V2, |_| "cpuset cpu io memory".to_owned());
     let groups = mounts.groups_for("neph-x-a", &site("cpu_share = \"2%\", cpus = [1]"));
     let groups = groups.expect("both are there");

@@ -68,21 +68,21 @@ pub(crate) fn replace_unsupported(
             continue;
         };
         let name = fixture.name.clone();
-        let instead = trial
-            .instead
+        let fallback = trial
+            .fallback
             .map_err(|remedy| LabError::UnsupportedGuests {
                 guests: name.clone(),
                 reason: reason.clone(),
                 remedy,
             })?;
-        let sites = instead.pods().into_iter();
+        let sites = fallback.pods().into_iter();
         let sites = sites.map(|site| topology.sites[site].name.clone());
         fallback_guests.push(FallbackGuests {
             guests: name,
             sites: sites.collect(),
             reason,
         });
-        fixture.build = Arc::clone(&instead);
+        fixture.build = Arc::clone(&fallback);
     }
     Ok((runnable_topology, fallback_guests))
 }
@@ -125,7 +125,7 @@ mod tests {
             programs: programs.to_vec(),
             static_programs: Vec::new(),
             line: line.to_owned(),
-            instead: Err("nothing"),
+            fallback: Err("nothing"),
         };
         unsupported_reason(&trial, folder).expect("a shell")
     }

@@ -32,7 +32,7 @@ use routers::{RouterState, ScheduledRouters};
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// The record's name; no link can have it.
 pub(super) const RECORD_FILE_NAME: &str = "routes_.truth";
-const NOT_YET: i64 = i64::MIN;
+const NOT_APPLIED: i64 = i64::MIN;
 
 /// What a scheduled change at a router did since the last cue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,20 +61,20 @@ pub(super) struct RerouteHandle {
 
 #[derive(Debug)]
 struct RerouteCounters {
-    times: AtomicU64,
+    begin_count: AtomicU64,
     ended: AtomicU64,
     refused: AtomicU64,
     /// Nanoseconds after the cue.
-    last: AtomicI64,
+    last_applied: AtomicI64,
 }
 
 impl Default for RerouteCounters {
     fn default() -> Self {
         Self {
-            times: AtomicU64::new(0),
+            begin_count: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             refused: AtomicU64::new(0),
-            last: AtomicI64::new(NOT_YET),
+            last_applied: AtomicI64::new(NOT_APPLIED),
         }
     }
 }
@@ -82,22 +82,24 @@ impl Default for RerouteCounters {
 impl RerouteHandle {
     pub(super) fn status(&self) -> RerouteStatus {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let last = self.counters.last.load(Ordering::Relaxed);
+        let last = self.counters.last_applied.load(Ordering::Relaxed);
         RerouteStatus {
             site: self.site.clone(),
             link: self.link.clone(),
-            holds: load(&self.counters.times) > load(&self.counters.ended),
-            times: load(&self.counters.times),
-            last_ns: (last != NOT_YET).then_some(last),
+            holds: load(&self.counters.begin_count) > load(&self.counters.ended),
+            times: load(&self.counters.begin_count),
+            last_ns: (last != NOT_APPLIED).then_some(last),
             refused: load(&self.counters.refused),
         }
     }
 
     fn reset(&self) {
-        for count in [&self.counters.times, &self.counters.ended] {
+        for count in [&self.counters.begin_count, &self.counters.ended] {
             count.store(0, Ordering::Relaxed);
         }
-        self.counters.last.store(NOT_YET, Ordering::Relaxed);
+        self.counters
+            .last_applied
+            .store(NOT_APPLIED, Ordering::Relaxed);
     }
 }
 
@@ -246,10 +248,10 @@ impl RouteChanger {
             }
             let count = match event {
                 ScheduleEvent::Ends => &counters.ended,
-                _ => &counters.times,
+                _ => &counters.begin_count,
             };
             count.fetch_add(1, Ordering::Relaxed);
-            counters.last.store(now - cue.0, Ordering::Relaxed);
+            counters.last_applied.store(now - cue.0, Ordering::Relaxed);
             self.write_record(Record::Step {
                 direction: 0,
                 number: u16::try_from(*number).unwrap_or(u16::MAX),

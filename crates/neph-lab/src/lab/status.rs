@@ -226,7 +226,7 @@ fn direction_counts(counters: &LinkCounters, direction: Direction) -> DirectionC
         delivered: count.delivered,
         lost: count.lost,
         queue_full: count.queue_full,
-        broken: count.broken(),
+        broken: count.unexpected_losses(),
         late: count.late,
         worst_lateness_ns: count.worst_lateness.nanos(),
         real_time: scheduling.real_time,

@@ -224,7 +224,7 @@ fn start_tunnels(lab: &mut Lab, plan: &Plan<'_>, options: &UpOptions) -> Result<
         let namespace = NetNs::open(&plan.sites[end.site])?;
         lab.tunnels
             .push(RunningTunnel::start(end.config.clone(), &namespace)?);
-        run_operations(&end.afterwards, &plan.folder, options)?;
+        run_operations(&end.operations_after_start, &plan.folder, options)?;
     }
     Ok(())
 }

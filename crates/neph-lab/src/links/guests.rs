@@ -136,7 +136,7 @@ impl<M: Machine> FixtureBuilder for Guests<M> {
     }
 
     fn trial(&self) -> Option<Trial> {
-        let instead: Result<Arc<dyn FixtureBuilder>, &str> = match (
+        let fallback: Result<Arc<dyn FixtureBuilder>, &str> = match (
             self.allows_fallback,
             &self.settings.run,
         ) {
@@ -155,7 +155,7 @@ impl<M: Machine> FixtureBuilder for Guests<M> {
                 "{TAP_CHECK}; {}",
                 self.machine.trial_command(self.total_mebibytes())
             ),
-            instead,
+            fallback,
         })
     }
 }

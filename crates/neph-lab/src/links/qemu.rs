@@ -20,12 +20,12 @@ impl FixtureKind for Qemu {
         let accel = table.optional_with("accel", |node| choice(node, &Processor::NAMES));
         let kernel = table.optional_with("kernel", kernel_path);
         let vcpus = table.optional_with("vcpus", vcpus);
-        let emulated = Emulated {
+        let machine = QemuMachine {
             processor: accel.map_or(Processor::Automatic, |accel| accel.value),
             kernel: kernel.map(|kernel| kernel.value),
             vcpus: vcpus.map_or(1, |vcpus| vcpus.value),
         };
-        guests::read(table, nodes, emulated)
+        guests::read(table, nodes, machine)
     }
 }
 
@@ -82,7 +82,7 @@ fn kernel_path(node: &Node) -> Result<String, Fault> {
 }
 
 #[derive(Debug)]
-struct Emulated {
+struct QemuMachine {
     processor: Processor,
     /// The file of its kernel; by default the newest that is installed.
     kernel: Option<String>,
@@ -90,7 +90,7 @@ struct Emulated {
     vcpus: u32,
 }
 
-impl Machine for Emulated {
+impl Machine for QemuMachine {
     fn prepare(&self, parameters: &GuestParameters<'_>) -> String {
         let GuestParameters { name, image, .. } = parameters;
         let accel = self.processor.command();
@@ -143,7 +143,7 @@ impl Machine for Emulated {
     }
 }
 
-impl Emulated {
+impl QemuMachine {
     /// The shell commands that set `$kernel`, or report that there is none.
     fn find_kernel_command(&self) -> String {
         let (kernel, remedy) = match &self.kernel {
@@ -193,12 +193,12 @@ mod tests {
     fn a_file_that_is_no_kernel_is_reported_by_name_with_a_remedy() {
         let folder = tempfile::tempdir().expect("a folder");
         let kernel_complaint = |kernel: &str| {
-            let emulated = Emulated {
+            let machine = QemuMachine {
                 processor: Processor::Emulation,
                 kernel: Some(kernel.to_owned()),
                 vcpus: 1,
             };
-            program::complaint(&emulated.find_kernel_command(), folder.path()).expect("a shell")
+            program::complaint(&machine.find_kernel_command(), folder.path()).expect("a shell")
         };
         let file = |name: &str, content: &[u8]| {
             let path = folder.path().join(name);

@@ -24,7 +24,7 @@ fn plan(extra_toml: &str) -> Vec<String> {
 const MIDDLE_LINK: &str = "[[link]]\na = \"r\"\nb = \"s\"\n";
 
 #[test]
-fn an_overlay_fits_through_the_narrowest_link_between_its_hosts() {
+fn an_overlay_has_the_smallest_mtu_between_its_hosts() {
     let overlay = "[[overlay]]\nname = \"o\"\nkind = \"vxlan\"\npods = [\"p\", \"q\"]\n";
     let with_narrow_link = format!("{MIDDLE_LINK}mtu = 1300\n{overlay}");
     // Not on the path: nothing of the overlay comes there.

@@ -66,8 +66,8 @@ impl TunnelMesh {
         });
         let (namespace, own_address) = (pods.namespace(host), pods.address(host));
         let set_up = format!("link set dev {device} mtu {mtu} up");
-        let mut afterwards = vec![Operation::ip(namespace, set_up)];
-        afterwards.extend(pods.outside_host(host).map(|pod| {
+        let mut operations_after_start = vec![Operation::ip(namespace, set_up)];
+        operations_after_start.extend(pods.outside_host(host).map(|pod| {
             let line = format!(
                 "route add {}/32 dev {device} src {own_address}",
                 pods.address(pod.site)
@@ -81,7 +81,7 @@ impl TunnelMesh {
                 listen: endpoint(host),
                 peers: peers.collect(),
             },
-            afterwards,
+            operations_after_start,
         }
     }
 }

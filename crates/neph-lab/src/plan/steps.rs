@@ -76,7 +76,7 @@ impl Plan<'_> {
             let (interface, listen) = (&end.config.interface, end.config.listen);
             let line = format!("neph: carry packets between {interface} and UDP at {listen}");
             let start = Step::new(&self.sites[end.site], line);
-            std::iter::once(start).chain(end.afterwards.iter().map(Operation::step))
+            std::iter::once(start).chain(end.operations_after_start.iter().map(Operation::step))
         });
         steps.collect()
     }

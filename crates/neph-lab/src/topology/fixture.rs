@@ -59,7 +59,7 @@ pub(crate) struct Trial {
     /// create files in its working directory.
     pub(crate) line: String,
     /// The fallback; if there is none, the remedy.
-    pub(crate) instead: Result<Arc<dyn FixtureBuilder>, &'static str>,
+    pub(crate) fallback: Result<Arc<dyn FixtureBuilder>, &'static str>,
 }
 
 /// The parts of a fixture.
@@ -98,7 +98,7 @@ pub(crate) struct TunnelEnd {
     /// Its configuration.
     pub(crate) config: TunnelConfig,
     /// Operations after it listens: its interface must not be up before.
-    pub(crate) afterwards: Vec<Operation>,
+    pub(crate) operations_after_start: Vec<Operation>,
 }
 
 /// Where a fixture is built.

@@ -373,7 +373,7 @@ mod tests {
     proptest! {
         /// For any delays of the paths, the segments are those of the order of arrival.
         #[test]
-        fn the_order_of_the_file_does_not_matter(
+        fn segments_do_not_depend_on_the_order_of_records(
             choices in prop::collection::vec((0_u8..4, 0_u16..3), 1..300),
             delays in prop::array::uniform4(0_i64..900),
         ) {

@@ -36,7 +36,7 @@ pub struct LinkCheck {
 /// Packets that a link forwarded late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// Packets that departed later than [`crate::tolerance`] after their due time.
+    /// Packets that departed later than [`crate::lateness_tolerance`] after their due time.
     pub late: u64,
     /// The number of all packets.
     pub total_packets: u64,
@@ -54,7 +54,7 @@ impl Lateness {
         Self {
             late: after.late - before.late,
             total_packets: after.delivered - before.delivered,
-            unexpected_losses: after.broken() - before.broken(),
+            unexpected_losses: after.unexpected_losses() - before.unexpected_losses(),
         }
     }
 }

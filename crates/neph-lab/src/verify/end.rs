@@ -48,7 +48,7 @@ enum DepartureSource {
 
 /// One end of a link.
 #[derive(Debug)]
-pub(super) struct End {
+pub(super) struct LinkEnd {
     departure_source: DepartureSource,
     capture_ring: PacketRing,
     send_ring: PacketRing,
@@ -58,7 +58,7 @@ pub(super) struct End {
     header: [u8; MARK_OFFSET],
 }
 
-impl End {
+impl LinkEnd {
     /// Opens both ends of the link with this index.
     pub(super) fn both_ends(lab: &Lab, number: usize) -> Result<[Self; 2], LabError> {
         let link = &lab.topology().links[number];

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use neph_model::Span;
 use neph_sys::clock::{self, RawNanos, Spin};
 
-use super::end::{End, PROBE_BYTES};
+use super::end::{LinkEnd, PROBE_BYTES};
 use super::max_delay;
 use crate::gate::{ETHERNET_HEADER_BYTES, FULL_FRAME_BYTES, Shape, Wire, transmission_time};
 
@@ -91,7 +91,7 @@ pub(super) struct Stream {
 /// Small packets in both directions at once; denser with loss, sparser if jitter would make them wait for
 /// each other.
 pub(super) fn exchange_probes(
-    ends: &mut [End; 2],
+    ends: &mut [LinkEnd; 2],
     shapes: [&Shape; 2],
     wires: [&Wire; 2],
     wait_limit: WaitLimit<'_>,
@@ -236,7 +236,7 @@ pub(super) fn stream_duration(shape: &Shape, wire: &Wire, extra_wait: Span) -> S
 
 /// Full-size frames from one side with a requested rate, faster than it, so that they queue.
 pub(super) fn send_stream(
-    ends: &mut [End; 2],
+    ends: &mut [LinkEnd; 2],
     side: usize,
     shape: &Shape,
     wire: &Wire,
@@ -277,7 +277,7 @@ pub(super) fn send_stream(
 
 /// Waits until arrivals stop: for longer than the interval of a stream's frames.
 fn wait_until_drained(
-    ends: &mut [End; 2],
+    ends: &mut [LinkEnd; 2],
     observed: &mut [Vec<PacketTimes>; 2],
     wire: &Wire,
     frame_time: Span,
@@ -299,7 +299,7 @@ fn wait_until_drained(
 }
 
 /// Sends a packet and stores its departure, if its end provides it.
-fn send(end: &End, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
+fn send(end: &LinkEnd, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
     let departure = end.send(number, bytes);
     if let Some(times) = observed.get_mut(number as usize)
         && departure.is_some()
@@ -309,7 +309,7 @@ fn send(end: &End, observed: &mut [PacketTimes], (number, bytes): (u32, u32)) {
 }
 
 /// Reads the new packets at both ends; returns whether there were any.
-fn read_observed(ends: &mut [End; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
+fn read_observed(ends: &mut [LinkEnd; 2], observed: &mut [Vec<PacketTimes>; 2]) -> bool {
     let mut has_new = false;
     for (side, end) in ends.iter_mut().enumerate() {
         while let Some(packet) = end.next_observed() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::end::End;
+use super::end::LinkEnd;
 use super::{UnmeasuredPath, sites_of};
 use crate::direction::Direction;
 use crate::gate::{Gate, Shape};
@@ -14,7 +14,7 @@ const FIRST_PORT: u16 = 20_000;
 const PORT_COUNT: u16 = 40_000;
 
 /// A source port for each path that flows of the verification use, by the path's index.
-pub(super) fn find_ports(end: &mut End, gate: &Gate) -> BTreeMap<usize, u16> {
+pub(super) fn find_ports(end: &mut LinkEnd, gate: &Gate) -> BTreeMap<usize, u16> {
     first_port_per_path(gate, |port| gate.path_of(end.set_source_port(port)))
 }
 

@@ -142,7 +142,10 @@ fn rate_and_queue_match_the_configuration() {
         assert!(check.is_ok(), "{check:?}");
     }
     let count = lab.counters(0).expect("emulated").read(Direction::AToB);
-    assert!(count.queue_full > 0 && count.broken() == 0, "{count:?}");
+    assert!(
+        count.queue_full > 0 && count.unexpected_losses() == 0,
+        "{count:?}"
+    );
     lab.down().expect("down");
 }
 
@@ -195,7 +198,10 @@ fn an_overloaded_link_counts_every_packet_it_loses() {
         "70,000 packets in {} s",
         load.seconds
     );
-    assert_eq!(load.count.delivered + load.count.broken(), load.sent);
+    assert_eq!(
+        load.count.delivered + load.count.unexpected_losses(),
+        load.sent
+    );
     assert_eq!(
         load.arrived, load.count.delivered,
         "by the receiver's kernel"
@@ -215,13 +221,16 @@ fn a_link_carries_its_configured_rate_for_seconds() {
         let rate = load.sent as f64 / load.seconds;
         println!("{rate:.0} packets/s of {per_ms},000 asked: {load:?}");
         lab.down().expect("down");
-        assert_eq!(load.count.delivered + load.count.broken(), load.sent);
+        assert_eq!(
+            load.count.delivered + load.count.unexpected_losses(),
+            load.sent
+        );
         assert_eq!(
             load.arrived, load.count.delivered,
             "by the receiver's kernel"
         );
         assert!(
-            rate > 200_000.0 || load.count.broken() == 0,
+            rate > 200_000.0 || load.count.unexpected_losses() == 0,
             "150,000/s are promised"
         );
     }
@@ -260,7 +269,9 @@ fn a_link_carries_both_directions_at_once() {
         let counts =
             || Direction::BOTH.map(|direction| lab.counters(0).expect("emulated").read(direction));
         let is_complete = |counts: &[DirectionCount; 2]| {
-            let counted = counts.iter().map(|count| count.delivered + count.broken());
+            let counted = counts
+                .iter()
+                .map(|count| count.delivered + count.unexpected_losses());
             counted.eq(sent.iter().map(|(sent, _)| *sent))
         };
         wait_until(Duration::from_secs(5), || is_complete(&counts()));
@@ -314,7 +325,7 @@ fn load(lab: &Lab, (burst, total): (u32, u32)) -> Load {
     // The engine counts what its ring dropped at most a second after the last packet.
     let count = || lab.counters(0).expect("emulated").read(Direction::AToB);
     wait_until(Duration::from_secs(20), || {
-        count().delivered + count().broken() == sent
+        count().delivered + count().unexpected_losses() == sent
     });
     Load {
         sent,

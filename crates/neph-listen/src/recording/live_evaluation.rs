@@ -358,7 +358,7 @@ impl<T: AlarmListener> LiveEvaluator<T> {
 fn at_least(segment_delay: &SegmentDelay, bound: Span, began: i64) -> Delay {
     let bound = bound.nanos();
     Delay {
-        since: segment_delay.entered_at.saturating_sub(began),
+        entered_nanos: segment_delay.entered_at.saturating_sub(began),
         delay_nanos: segment_delay.delay_nanos.saturating_sub(bound).max(0),
         bound,
     }

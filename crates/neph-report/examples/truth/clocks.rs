@@ -5,12 +5,12 @@ mod recording;
 use neph_stats::{ClockFit, ClockNature, ClockStep, Random, clock_course};
 
 use crate::outcome::{Row, Section, Target};
-use recording::{Clocks, Direction, LENGTH, MILLI, Recording, SECOND, between, real, to_i64};
+use recording::{Clocks, Direction, LENGTH, MILLI, Recording, SECOND, between, to_f64, to_i64};
 
 /// Moments that are asked, evenly, and as many more near to what happens.
 const MOMENTS: i64 = 20;
-const INSIDE: &str = "truth within the bound at every moment";
-const TIGHT: &str = "bound at most 1.5 times half of the least round trip";
+const WITHIN_BOUND: &str = "truth within the bound at every moment";
+const TIGHT_BOUND: &str = "bound at most 1.5 times half of the least round trip";
 const CLAIMED: Target = Target::AtLeast(99.9);
 
 /// What happens to the clocks and to the packets.
@@ -32,8 +32,8 @@ enum Kind {
     /// A queue in one direction at the end, where moments are asked.
     QueueAtEnd,
     /// Delays longer than the time between messages.
-    Overtaking,
-    StepInOvertaking,
+    Reordering,
+    StepInReordering,
 }
 
 const WORLDS: [(&str, Kind); 14] = [
@@ -61,15 +61,15 @@ const WORLDS: [(&str, Kind); 14] = [
         "step below the round trip while a queue stands",
         Kind::StepBehindQueue,
     ),
-    ("replies out of order, no step", Kind::Overtaking),
-    ("replies out of order, a step", Kind::StepInOvertaking),
+    ("replies out of order, no step", Kind::Reordering),
+    ("replies out of order, a step", Kind::StepInReordering),
 ];
 
 impl Kind {
     const fn has_step(self) -> bool {
         matches!(
             self,
-            Self::Step | Self::StepInQueues | Self::StepBehindQueue | Self::StepInOvertaking
+            Self::Step | Self::StepInQueues | Self::StepBehindQueue | Self::StepInReordering
         )
     }
 
@@ -80,19 +80,19 @@ impl Kind {
         )
     }
 
-    const fn is_about_rates(self) -> bool {
+    const fn has_rate_changes(self) -> bool {
         matches!(self, Self::Rare | Self::RateJump(_) | Self::Swing(_))
     }
 
     const fn is_out_of_order(self) -> bool {
-        matches!(self, Self::Overtaking | Self::StepInOvertaking)
+        matches!(self, Self::Reordering | Self::StepInReordering)
     }
 
     /// The least round trips of this world, in nanoseconds.
     const fn round_trips(self) -> (f64, f64) {
         if self.has_queues() {
             (2.0 * MILLI, 40.0 * MILLI)
-        } else if self.is_about_rates() {
+        } else if self.has_rate_changes() {
             (0.1 * MILLI, 2.0 * MILLI)
         } else {
             (0.1 * MILLI, 40.0 * MILLI)
@@ -134,11 +134,11 @@ impl Kind {
                 let max = f64::min(15.0 * MILLI, 0.95 * round_trip);
                 clocks.step = sign * between(random, 0.5 * MILLI, max);
             }
-            Self::Step | Self::StepInOvertaking => {
+            Self::Step | Self::StepInReordering => {
                 clocks.step = sign * round_trip * between(random, 0.25, 20.0);
             }
             Self::QueueAtEnd => clocks.moment = LENGTH,
-            Self::Steady | Self::Rare | Self::Queues | Self::Overtaking => {}
+            Self::Steady | Self::Rare | Self::Queues | Self::Reordering => {}
         }
         clocks
     }
@@ -152,7 +152,7 @@ impl Kind {
     ) {
         if self.has_queues() {
             for direction in directions.iter_mut() {
-                direction.queue(random);
+                direction.add_queues(random);
             }
         }
         if self == Self::StepBehindQueue {
@@ -162,13 +162,13 @@ impl Kind {
                 if kind == 2 || kind == index {
                     let before = SECOND * between(random, 0.5, 60.0);
                     let behind = SECOND * between(random, 0.5, 60.0);
-                    direction.stand((moment - before, moment + behind), random);
+                    direction.add_queue((moment - before, moment + behind), random);
                 }
             }
         }
         if self == Self::QueueAtEnd {
             let long = SECOND * between(random, 1.0, 60.0);
-            directions[random.below(2)].stand((LENGTH - long, 2.0 * LENGTH), random);
+            directions[random.below(2)].add_queue((LENGTH - long, 2.0 * LENGTH), random);
         }
         if self.is_out_of_order() {
             for direction in directions {
@@ -187,10 +187,10 @@ struct Count {
     inside: usize,
     moments: usize,
     answers: usize,
-    tight: usize,
+    tight_bounds: usize,
     /// Recordings with no more steps than were set, and with that one.
-    not_too_many: usize,
-    found: usize,
+    without_extra_steps: usize,
+    steps_found: usize,
 }
 
 impl Count {
@@ -199,7 +199,7 @@ impl Count {
         let (clocks, recording) = kind.recording(&mut random);
         let nature = ClockNature::default();
         let course = clock_course(recording.limits(), nature).expect("limits in order");
-        let min = recording.least_round_trip() / 2;
+        let min = recording.min_round_trip() / 2;
         let mut is_inside = true;
         for (index, at) in moments(&clocks, &mut random).into_iter().enumerate() {
             self.moments += 1;
@@ -207,17 +207,18 @@ impl Count {
                 continue;
             };
             self.answers += 1;
-            self.tight += usize::from(fit.bound <= min + min / 2);
+            self.tight_bounds += usize::from(fit.bound <= min + min / 2);
             // It asks the other once more, which takes its time.
             let likeliest = (index % 4 == 0).then(|| course.likeliest_at(at)).flatten();
-            is_inside &= holds(&fit, &clocks) && likeliest.is_none_or(|fit| holds(&fit, &clocks));
+            is_inside &= contains_true_offset(&fit, &clocks)
+                && likeliest.is_none_or(|fit| contains_true_offset(&fit, &clocks));
         }
         self.recordings += 1;
         self.inside += usize::from(is_inside);
         let steps = course.steps();
-        self.not_too_many += usize::from(steps.len() <= usize::from(kind.has_step()));
+        self.without_extra_steps += usize::from(steps.len() <= usize::from(kind.has_step()));
         let is_found = |step: &ClockStep| (step.by - to_i64(clocks.step)).abs() <= step.bound;
-        self.found += usize::from(steps.len() == 1 && steps.iter().all(is_found));
+        self.steps_found += usize::from(steps.len() == 1 && steps.iter().all(is_found));
     }
 
     fn rows(&self, world: &str, kind: Kind) -> Vec<Row> {
@@ -231,18 +232,23 @@ impl Count {
         let sets = self.recordings;
         let (moments, answers) = (self.moments, self.answers);
         let mut rows = vec![
-            row(INSIDE, self.inside, sets, CLAIMED),
+            row(WITHIN_BOUND, self.inside, sets, CLAIMED),
             row("moments with an answer", answers, moments, Target::Shown),
-            row(TIGHT, self.tight, answers, Target::Shown),
+            row(TIGHT_BOUND, self.tight_bounds, answers, Target::Shown),
             row(
                 "no step but the one that was set",
-                self.not_too_many,
+                self.without_extra_steps,
                 sets,
                 Target::Shown,
             ),
         ];
         if kind.has_step() {
-            rows.push(row("that step is found", self.found, sets, Target::Shown));
+            rows.push(row(
+                "that step is found",
+                self.steps_found,
+                sets,
+                Target::Shown,
+            ));
         }
         rows
     }
@@ -260,12 +266,12 @@ fn moments(clocks: &Clocks, random: &mut Random) -> Vec<i64> {
     even.chain(near).collect()
 }
 
-fn holds(fit: &ClockFit, clocks: &Clocks) -> bool {
-    let truth = to_i64(clocks.offset_at(real(fit.at)));
+fn contains_true_offset(fit: &ClockFit, clocks: &Clocks) -> bool {
+    let truth = to_i64(clocks.offset_at(to_f64(fit.at)));
     (fit.offset - truth).abs() <= fit.bound
 }
 
-pub(crate) fn within_the_bound(reports: u64) -> Section {
+pub(crate) fn clock_section(reports: u64) -> Section {
     let mut rows = Vec::new();
     for (world, kind) in WORLDS {
         let mut count = Count::default();

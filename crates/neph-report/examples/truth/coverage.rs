@@ -123,7 +123,7 @@ fn rows(title: &str, world: &World, reports: u64) -> Vec<Row> {
     rows
 }
 
-pub(crate) fn of_intervals(reports: u64) -> Section {
+pub(crate) fn coverage_section(reports: u64) -> Section {
     let mut table_rows = Vec::new();
     for blocks in [1, 6, 12] {
         for autocorrelation in [0.0, 0.5, 0.8, 0.95] {
@@ -132,7 +132,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
                     // One experiment cannot know of others.
                     continue;
                 }
-                let mut world = alone(blocks);
+                let mut world = single_endpoint(blocks);
                 world.autocorrelation = autocorrelation;
                 world.between_experiments = between_experiments;
                 let title = format!(
@@ -143,7 +143,7 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
             }
         }
         for length in [1.0, 20.0] {
-            let mut world = alone(blocks);
+            let mut world = single_endpoint(blocks);
             world.loss = Some(Bursts {
                 share: 0.02,
                 length,
@@ -162,12 +162,12 @@ pub(crate) fn of_intervals(reports: u64) -> Section {
     }
 }
 
-fn alone(blocks: u32) -> World {
+fn single_endpoint(blocks: u32) -> World {
     World {
         blocks,
         messages: 1000,
         between_blocks: 0.0,
         between_experiments: 0.0,
-        ..World::of_equals(1)
+        ..World::with_equal_endpoints(1)
     }
 }

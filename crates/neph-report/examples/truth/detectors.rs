@@ -36,7 +36,7 @@ fn plan(jitter: Jitter, drift: i64, seed: u64) -> Plan {
     }
 }
 
-pub(crate) fn of_path_changes(reports: u64) -> Section {
+pub(crate) fn path_change_section(reports: u64) -> Section {
     let worlds = (reports * WORLDS).div_ceil(1000);
     let mut rows = Vec::new();
     for (drift, drifts) in [
@@ -80,10 +80,10 @@ fn counted(title: &str, score: &Score, target: Target) -> [Row; 2] {
         cases,
         target,
     };
-    let right = score.reported - score.wrong.len();
+    let correct = score.reported - score.wrong.len();
     let reported = score.wanted - score.missed;
     [
-        row("reported changes that were there", right, score.reported),
+        row("reported changes that were there", correct, score.reported),
         row("changes that are reported", reported, score.wanted),
     ]
 }

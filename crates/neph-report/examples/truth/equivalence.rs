@@ -7,7 +7,7 @@ use crate::outcome::{Row, Section, Target};
 use crate::world::World;
 
 /// Reports that call two endpoints equivalent.
-fn printed(world: &World, margin_ms: f64, reports: u64) -> usize {
+fn count_equivalent_reports(world: &World, margin_ms: f64, reports: u64) -> usize {
     #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
     let width = Span::from_nanos((margin_ms * 1e6) as i64);
     let settings = PlotSettings {
@@ -27,10 +27,10 @@ fn printed(world: &World, margin_ms: f64, reports: u64) -> usize {
     (0..reports).filter(is_reported).count()
 }
 
-pub(crate) fn at_the_margin(reports: u64) -> Section {
+pub(crate) fn equivalence_section(reports: u64) -> Section {
     let mut rows = Vec::new();
     for blocks in [6, 8, 12, 20] {
-        let mut world = World::of_equals(2);
+        let mut world = World::with_equal_endpoints(2);
         world.blocks = blocks;
         world.between_blocks = 0.0;
         world.between_experiments = 0.02;
@@ -44,10 +44,10 @@ pub(crate) fn at_the_margin(reports: u64) -> Section {
                 target,
             });
         };
-        let hits = printed(&world, 2.0, reports);
+        let hits = count_equivalent_reports(&world, 2.0, reports);
         row("equal ones are called equivalent", hits, Target::Shown);
         world.endpoints[1].median_ms += 2.0;
-        let hits = printed(&world, 2.0, reports);
+        let hits = count_equivalent_reports(&world, 2.0, reports);
         row(
             "2 ms apart and called equivalent",
             hits,

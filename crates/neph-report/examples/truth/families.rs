@@ -16,11 +16,11 @@ fn is_verdict(finding: &Finding) -> bool {
 }
 
 /// The verdicts of one report on pairs that are equal (or not) in truth.
-fn verdicts(world: &World, seed: u64, equal: bool) -> usize {
+fn verdicts(world: &World, seed: u64, are_equal: bool) -> usize {
     let data = world.campaign(seed);
     let findings = findings(&data, &PlotSettings::default());
     let of_kind = |finding: &&Finding| match finding.about.as_slice() {
-        [one, other, ..] => world.are_equal(one, other) == equal,
+        [one, other, ..] => world.are_equal(one, other) == are_equal,
         _ => false,
     };
     findings
@@ -31,38 +31,38 @@ fn verdicts(world: &World, seed: u64, equal: bool) -> usize {
 }
 
 /// How many of the reports have such a verdict.
-fn reports_with(world: &World, reports: u64, equal: bool) -> usize {
+fn reports_with(world: &World, reports: u64, are_equal: bool) -> usize {
     (0..reports)
-        .filter(|seed| verdicts(world, *seed, equal) > 0)
+        .filter(|seed| verdicts(world, *seed, are_equal) > 0)
         .count()
 }
 
 /// Reports of equal endpoints that call one of two slower.
-pub(crate) fn false_verdicts(reports: u64) -> Section {
+pub(crate) fn false_verdict_section(reports: u64) -> Section {
     let mut rows = Vec::new();
     for count in [1, 3, 8, 12] {
         for is_one_slow in [false, true] {
             if is_one_slow && count == 1 {
                 continue;
             }
-            let mut world = World::of_equals(count);
+            let mut world = World::with_equal_endpoints(count);
             if is_one_slow {
                 world.endpoints[count / 2].median_ms *= 2.0;
             }
             rows.push(false_verdicts_row(
                 &world,
                 reports,
-                plain(count, is_one_slow),
+                endpoints_text(count, is_one_slow),
             ));
             world.intervals_ms = vec![100, 400];
-            let title = format!("{}, two intervals", plain(count, is_one_slow));
+            let title = format!("{}, two intervals", endpoints_text(count, is_one_slow));
             rows.push(false_verdicts_row(&world, reports, title));
         }
     }
     for count in [3, 12] {
-        let mut world = World::of_equals(count);
-        world.is_placed = true;
-        let title = format!("{}, with distances", plain(count, false));
+        let mut world = World::with_equal_endpoints(count);
+        world.has_distances = true;
+        let title = format!("{}, with distances", endpoints_text(count, false));
         rows.push(false_verdicts_row(&world, reports, title));
     }
     Section {
@@ -72,7 +72,7 @@ pub(crate) fn false_verdicts(reports: u64) -> Section {
     }
 }
 
-fn plain(count: usize, is_one_slow: bool) -> String {
+fn endpoints_text(count: usize, is_one_slow: bool) -> String {
     let slow = if is_one_slow {
         ", one of them twice as slow"
     } else {
@@ -93,12 +93,12 @@ fn false_verdicts_row(world: &World, reports: u64, title: String) -> Row {
 }
 
 /// How often a real difference is called one.
-pub(crate) fn power(reports: u64) -> Section {
+pub(crate) fn power_section(reports: u64) -> Section {
     let mut rows = Vec::new();
     for count in [2, 8] {
         for share in [0.05, 0.1, 0.2] {
             for blocks in [6, 8, 12, 20] {
-                let mut world = World::of_equals(count);
+                let mut world = World::with_equal_endpoints(count);
                 world.blocks = blocks;
                 world.between_experiments = 0.03;
                 world.endpoints[1].median_ms *= 1.0 + share;

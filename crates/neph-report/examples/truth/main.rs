@@ -21,16 +21,16 @@ use outcome::Section;
 const REPORTS: u64 = 1000;
 
 /// A section's title, and how it is made with so many reports of each world.
-type Made = (&'static str, fn(u64) -> Section);
+type SectionEntry = (&'static str, fn(u64) -> Section);
 
-const SECTIONS: [Made; 7] = [
-    ("False verdicts", families::false_verdicts),
-    ("Power", families::power),
-    ("Equivalence", equivalence::at_the_margin),
-    ("Seasons", seasons::in_turn_or_not),
-    ("Coverage", coverage::of_intervals),
-    ("Path changes", detectors::of_path_changes),
-    ("Clocks", clocks::within_the_bound),
+const SECTIONS: [SectionEntry; 7] = [
+    ("False verdicts", families::false_verdict_section),
+    ("Power", families::power_section),
+    ("Equivalence", equivalence::equivalence_section),
+    ("Seasons", seasons::season_section),
+    ("Coverage", coverage::coverage_section),
+    ("Path changes", detectors::path_change_section),
+    ("Clocks", clocks::clock_section),
 ];
 
 fn main() {

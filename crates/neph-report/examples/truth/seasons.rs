@@ -34,7 +34,7 @@ const BETWEEN_EXPERIMENTS: f64 = 0.05;
 const ALLOWED: Target = Target::AtMost(6.4);
 
 /// Reports of seasons that are equal, and of one that has twice the path changes.
-pub(crate) fn in_turn_or_not(reports: u64) -> Section {
+pub(crate) fn season_section(reports: u64) -> Section {
     let mut rows = Vec::new();
     for (ratio, quantity, target) in [
         (1.0, "equal ones: one is called better or worse", ALLOWED),
@@ -110,7 +110,7 @@ impl Seasons {
             let seasonal = with_season(&scenario, index, season);
             data.scenarios.push(seasonal);
         }
-        let mut mood = normal(&mut random);
+        let mut block_level = normal(&mut random);
         let blocks = if self.is_in_turn {
             EXPERIMENTS
         } else {
@@ -123,7 +123,8 @@ impl Seasons {
                 (false, false) => 1..2,
             };
             for season in seasons {
-                let level = BETWEEN_BLOCKS * mood + BETWEEN_EXPERIMENTS * normal(&mut random);
+                let level =
+                    BETWEEN_BLOCKS * block_level + BETWEEN_EXPERIMENTS * normal(&mut random);
                 let ratio = if season == 0 { 1.0 } else { self.ratio };
                 let mut measured = experiment.clone();
                 measured.scenario = season;
@@ -131,8 +132,9 @@ impl Seasons {
                 measured.fleet = Some(with_changes(view, ratio * CHANGES * level.exp()));
                 data.experiments.push(measured);
             }
-            let fresh = (1.0 - self.autocorrelation * self.autocorrelation).sqrt();
-            mood = self.autocorrelation * mood + fresh * normal(&mut random);
+            let innovation_share = (1.0 - self.autocorrelation * self.autocorrelation).sqrt();
+            block_level =
+                self.autocorrelation * block_level + innovation_share * normal(&mut random);
         }
         data
     }

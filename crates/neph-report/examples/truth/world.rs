@@ -46,12 +46,12 @@ pub(crate) struct World {
     pub(crate) autocorrelation: f64,
     pub(crate) loss: Option<Bursts>,
     /// Whether the plan names distances, the first endpoint's the longest.
-    pub(crate) is_placed: bool,
+    pub(crate) has_distances: bool,
 }
 
 impl World {
     /// So many endpoints of the same median.
-    pub(crate) fn of_equals(count: usize) -> Self {
+    pub(crate) fn with_equal_endpoints(count: usize) -> Self {
         let name = |number: usize| format!("e{number:02}");
         Self {
             endpoints: (1..=count)
@@ -68,7 +68,7 @@ impl World {
             between_messages: 0.1,
             autocorrelation: 0.0,
             loss: None,
-            is_placed: false,
+            has_distances: false,
         }
     }
 
@@ -90,9 +90,9 @@ impl World {
         let scenarios = self.scenarios();
         let mut experiments = Vec::new();
         for block in 0..self.blocks {
-            let mood = self.between_blocks * normal(&mut random);
+            let block_level = self.between_blocks * normal(&mut random);
             for (index, scenario) in scenarios.iter().enumerate() {
-                let level = mood + self.between_experiments * normal(&mut random);
+                let level = block_level + self.between_experiments * normal(&mut random);
                 let messages = self.messages(scenario, level, &mut random);
                 let experiment = experiment(&campaign, scenario, (index, block), &messages);
                 experiments.push(ExperimentData::new(experiment, index, &messages));
@@ -127,7 +127,7 @@ impl World {
                     response_size: ByteSize(64),
                     messages: self.messages,
                     parameters: self
-                        .is_placed
+                        .has_distances
                         .then_some(distance)
                         .flatten()
                         .into_iter()
@@ -143,14 +143,14 @@ impl World {
         let mut endpoints = self.endpoints.iter();
         let endpoint = endpoints.find(|endpoint| endpoint.name == scenario.endpoint);
         let median = endpoint.map_or(0.0, |known| known.median_ms);
-        let mut course = Course {
+        let mut noise = AutocorrelatedNoise {
             autocorrelation: self.autocorrelation,
-            at: normal(random),
+            value: normal(random),
         };
         let mut losses = self.loss.map(|bursts| Losses::new(bursts, random));
         let message = |seq: u64| {
-            let deviation = level + self.between_messages * course.at;
-            course.step(random);
+            let deviation = level + self.between_messages * noise.value;
+            noise.step(random);
             let time = Span::from_nanos(to_i64(median * 1e6 * deviation.exp()));
             let is_lost = losses.as_mut().is_some_and(|losses| losses.step(random));
             message_at(seq, scenario.interval, (!is_lost).then_some(time))
@@ -160,40 +160,43 @@ impl World {
 }
 
 /// A standard normal process with autocorrelation of order 1.
-struct Course {
+struct AutocorrelatedNoise {
     autocorrelation: f64,
-    at: f64,
+    value: f64,
 }
 
-impl Course {
+impl AutocorrelatedNoise {
     fn step(&mut self, random: &mut Random) {
-        let fresh = (1.0 - self.autocorrelation * self.autocorrelation).sqrt();
-        self.at = self.autocorrelation * self.at + fresh * normal(random);
+        let innovation_share = (1.0 - self.autocorrelation * self.autocorrelation).sqrt();
+        self.value = self.autocorrelation * self.value + innovation_share * normal(random);
     }
 }
 
 /// Whether messages are lost now, and how that changes from one to the next.
 struct Losses {
     bursts: Bursts,
-    are_on: bool,
+    is_in_burst: bool,
 }
 
 impl Losses {
     fn new(bursts: Bursts, random: &mut Random) -> Self {
-        let are_on = random.unit() < bursts.share;
-        Self { bursts, are_on }
+        let is_in_burst = random.unit() < bursts.share;
+        Self {
+            bursts,
+            is_in_burst,
+        }
     }
 
     fn step(&mut self, random: &mut Random) -> bool {
-        let is_lost = self.are_on;
+        let is_lost = self.is_in_burst;
         let Bursts { share, length } = self.bursts;
-        let changes = if self.are_on {
+        let change_probability = if self.is_in_burst {
             1.0 / length
         } else {
             share / (length * (1.0 - share))
         };
-        if random.unit() < changes {
-            self.are_on = !self.are_on;
+        if random.unit() < change_probability {
+            self.is_in_burst = !self.is_in_burst;
         }
         is_lost
     }

@@ -17,9 +17,9 @@ impl Style {
     /// Notes in margins.
     pub(crate) const NOTE: f64 = 9.5;
     /// What an x axis needs below the area: ticks and title.
-    pub(crate) const BELOW: f64 = 36.0;
+    pub(crate) const X_AXIS_HEIGHT: f64 = 36.0;
     /// What tick labels alone need below the area.
-    pub(crate) const BELOW_TICKS: f64 = 18.0;
+    pub(crate) const TICK_LABELS_HEIGHT: f64 = 18.0;
 }
 
 /// An axis's title; on a logarithmic axis it states that equal steps are equal ratios.

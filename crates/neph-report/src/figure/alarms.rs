@@ -7,7 +7,7 @@ use neph_analysis::data::ExperimentData;
 
 const ALARM: Stroke = Stroke::solid(Colour::ALARM, 2.4);
 /// Pixels below the top: losses are marked above.
-const BELOW: f64 = 10.0;
+const TOP_MARGIN: f64 = 10.0;
 
 /// What the line means, where there is one.
 pub(super) fn legend<'a>(
@@ -19,7 +19,7 @@ pub(super) fn legend<'a>(
 
 /// Those of an experiment; those of several rules lie on each other.
 pub(super) fn marks(segment: &Segment<'_>, area: Rect) -> impl Iterator<Item = Mark> {
-    let y = area.y + BELOW;
+    let y = area.y + TOP_MARGIN;
     let end = segment.x + segment.width;
     let pixels_of = |(from, until): (i64, Option<i64>)| {
         (

@@ -11,7 +11,7 @@ use crate::scene::{
     Anchor, Colour, Mark, Point, Rect, Stroke, Text, Weight, fit, fit_among, text_width,
 };
 use neph_analysis::latencies::Latencies;
-use neph_analysis::latencies::removed;
+use neph_analysis::latencies::removed_percentiles_note;
 use neph_analysis::numbers::{TimeUnit, count, level, percent};
 use neph_analysis::text::capital;
 use neph_analysis::view::titles;
@@ -107,7 +107,7 @@ impl Painter<'_> {
         let mut notes = vec![Note::plain(format!(
             "Box: first quartile, median and third quartile of the replies. Whiskers: {}. Dots: the values farthest from the box. On the right: the number of values outside the axis, and the median with messages without an answer included.{}",
             self.settings.whiskers_text(),
-            removed(self.settings)
+            removed_percentiles_note(self.settings)
         ))];
         notes.extend(flags::notes(self.data, scenarios(panels), self.settings));
         sheet.finish("boxes", name, &notes)
@@ -138,7 +138,7 @@ impl Painter<'_> {
         let mut marks = Vec::new();
         if has_axis {
             plot.x_axis(&mut marks, &axis_title(self.settings, unit));
-            sheet.take(Style::BELOW);
+            sheet.take(Style::X_AXIS_HEIGHT);
         } else {
             grid(&plot, &mut marks);
             sheet.take(6.0);

@@ -12,7 +12,7 @@ use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Mark, Point, Rect};
 use neph_analysis::latencies::Latencies;
-use neph_analysis::latencies::removed;
+use neph_analysis::latencies::removed_percentiles_note;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::settings::Tail;
 use neph_analysis::text::capital;
@@ -64,7 +64,7 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
             let mut sheet = Sheet::new(page_title(&heading, page, total), &subtitle);
             sheet.legend(&legend);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let frames = sheet.columns(columns, height + Style::BELOW + 30.0);
+                let frames = sheet.columns(columns, height + Style::X_AXIS_HEIGHT + 30.0);
                 for (panel, frame) in row.iter().zip(frames) {
                     sheet.draw(draw_panel(data, settings, panel, labels, frame));
                 }
@@ -88,7 +88,7 @@ fn caption(settings: &PlotSettings) -> String {
     };
     format!(
         "{explanation} Messages that were lost or could not be sent count as slower than every reply. What lies outside the axis is counted above the panel.{}",
-        removed(settings)
+        removed_percentiles_note(settings)
     )
 }
 
@@ -107,7 +107,7 @@ fn draw_panel(
         frame.x + LEFT,
         frame.y + 24.0,
         frame.width - LEFT - 8.0,
-        frame.height - Style::BELOW - 30.0,
+        frame.height - Style::X_AXIS_HEIGHT - 30.0,
     );
     let (y, y_title) = match settings.tail {
         Tail::Linear => (Scale::linear(0.0, 1.0), "share of messages"),

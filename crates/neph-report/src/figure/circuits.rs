@@ -74,7 +74,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let total = matrices.len().div_ceil(PER_PAGE);
     let mut scenarios: Vec<usize> = data.measured(settings);
     scenarios.extend(data.transfers(settings));
-    let pages = matrices.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+    let pages = matrices.chunks(PER_PAGE).enumerate().map(|(page, page_matrices)| {
         let title = page_title("Circuits over each network", page, total);
         let first = circuits.networks.first().map_or("", String::as_str);
         let subtitle = "Medians over experiments, circuit by circuit";
@@ -83,7 +83,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             (Swatch::Area(full_colour(BETTER)), format!("better than {first}")),
             (Swatch::Area(full_colour(WORSE)), format!("worse than {first}")),
         ]);
-        for pair in few.chunks(2) {
+        for pair in page_matrices.chunks(2) {
             let rows = pair.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(0);
             let height = HEADER_HEIGHT + ROW_HEIGHT * count(rows) + 10.0;
             let frames = sheet.columns(2, height);

@@ -14,13 +14,13 @@ use super::sheet::{Note, Sheet};
 use crate::axis::{Plot, Scale, Style};
 use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
-use neph_analysis::numbers::{TimeUnit, elapsed, signed};
+use neph_analysis::numbers::{TimeUnit, duration_unit, signed};
 
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 64.0;
 const DOT_COLOUR: Colour = Colour::hex(0x0093_9ba8);
 /// When a clock was set, where that is known as exactly as a line is wide.
-const CLOCK_SET_STROKE: Stroke = Stroke::solid(Colour::ALARM, 1.2);
+const CLOCK_STEP_STROKE: Stroke = Stroke::solid(Colour::ALARM, 1.2);
 
 /// What is known of the offset at one moment; all in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,17 @@ pub struct ClockMoment {
 
 /// A clock was set: not before one moment and not after another, by the first clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockSet {
+pub struct ClockStepPeriod {
     /// In nanoseconds, as the next.
     pub after: i64,
     /// Not before `after`.
     pub before: i64,
 }
 
-impl ClockSet {
+impl ClockStepPeriod {
     /// Whether a line shows as much as a band, for this time and width.
     fn is_line(&self, period: (i64, i64), width: f64) -> bool {
-        span(self.before, self.after) / span(period.1, period.0) * width < CLOCK_SET_STROKE.width
+        span(self.before, self.after) / span(period.1, period.0) * width < CLOCK_STEP_STROKE.width
     }
 }
 
@@ -59,7 +59,7 @@ pub struct ClockLine<'a> {
     /// Offsets by the formula, exchange by exchange: moment and offset in nanoseconds; may be empty.
     pub dots: &'a [(i64, i64)],
     /// When a clock was set.
-    pub steps: &'a [ClockSet],
+    pub steps: &'a [ClockStepPeriod],
     /// How much faster the second clock runs, as a fraction; 0 where that is not known.
     pub rate: f64,
 }
@@ -68,7 +68,7 @@ pub struct ClockLine<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct ClockDrawing<'a> {
     /// Whose clocks, in a few words.
-    pub of: &'a str,
+    pub subject: &'a str,
     /// From top to bottom, all over the time of the first.
     pub lines: &'a [ClockLine<'a>],
 }
@@ -84,18 +84,18 @@ pub fn clock_course(drawing: &ClockDrawing<'_>) -> Option<Figure> {
     }
     let mut sheet = Sheet::new(
         "Offset of two clocks over time".to_owned(),
-        &format!("{}; above 0 the second is ahead", drawing.of),
+        &format!("{}; above 0 the second is ahead", drawing.subject),
     );
     let width = sheet.inner().width - LEFT;
-    sheet.legend(&legend(drawing.lines, |set| {
-        set.is_line((from, until), width)
+    sheet.legend(&legend(drawing.lines, |step| {
+        step.is_line((from, until), width)
     }));
     for panel in &panels {
         let is_last = std::ptr::eq(panel, last);
         let below = if is_last {
-            Style::BELOW
+            Style::X_AXIS_HEIGHT
         } else {
-            Style::BELOW_TICKS + 14.0
+            Style::TICK_LABELS_HEIGHT + 14.0
         };
         let above = if panel.heading.is_empty() { 0.0 } else { 12.0 };
         let mut frame = sheet.take(HEIGHT + below + 8.0 + above);
@@ -138,7 +138,10 @@ fn panels<'a>(line: &'a ClockLine<'a>) -> Vec<Panel<'a>> {
     }
 }
 
-fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(Swatch, String)> {
+fn legend(
+    lines: &[ClockLine<'_>],
+    is_line: impl Fn(&ClockStepPeriod) -> bool,
+) -> Vec<(Swatch, String)> {
     let mut entries = vec![
         (
             Swatch::Line(middle_stroke()),
@@ -159,7 +162,7 @@ fn legend(lines: &[ClockLine<'_>], is_line: impl Fn(&ClockSet) -> bool) -> Vec<(
     if steps.clone().any(&is_line) {
         entries.push((Swatch::Tick(Colour::ALARM), "a clock was set".to_owned()));
     }
-    if steps.any(|set| !is_line(set)) {
+    if steps.any(|step| !is_line(step)) {
         entries.push((
             Swatch::Area(Fill::translucent(Colour::ALARM)),
             "in this time a clock was set".to_owned(),
@@ -207,13 +210,14 @@ struct Panel<'a> {
 
 impl Panel<'_> {
     /// An offset from the line, in milliseconds.
-    fn above(&self, at: i64, offset: i64) -> f64 {
+    fn offset_above_line(&self, at: i64, offset: i64) -> f64 {
         (span(offset, self.base) - self.rate * span(at, self.from)) / 1e6
     }
 
     /// The band and nearly all dots.
     fn scale(&self) -> Scale {
-        let above_base = |m: &ClockMoment, by: i64| self.above(m.at, m.offset.saturating_add(by));
+        let above_base =
+            |m: &ClockMoment, by: i64| self.offset_above_line(m.at, m.offset.saturating_add(by));
         let moments = self.line.moments;
         let mut low = moments
             .iter()
@@ -227,7 +231,7 @@ impl Panel<'_> {
             .line
             .dots
             .iter()
-            .map(|(at, y)| self.above(*at, *y))
+            .map(|(at, y)| self.offset_above_line(*at, *y))
             .collect();
         dots.sort_unstable_by(f64::total_cmp);
         let dots_outside = dots.len() / 50;
@@ -261,11 +265,11 @@ impl Panel<'_> {
         plot.x_axis(&mut marks, &title);
         let point_at = |at: i64, offset: i64| {
             let x = plot.x_px(span(at, period.0) / 1e9 / per);
-            Point::new(x, plot.y_px(self.above(at, offset) * factor))
+            Point::new(x, plot.y_px(self.offset_above_line(at, offset) * factor))
         };
-        let steps = self.line.steps.iter().map(|set| {
-            let ends = [set.after, set.before].map(|at| point_at(at, self.base).x);
-            clock_set_mark(area, ends, set.is_line(period, area.width))
+        let steps = self.line.steps.iter().map(|step| {
+            let ends = [step.after, step.before].map(|at| point_at(at, self.base).x);
+            clock_step_mark(area, ends, step.is_line(period, area.width))
         });
         let mut inside: Vec<Mark> = steps.collect();
         inside.extend(self.inside(point_at));
@@ -325,13 +329,13 @@ impl Panel<'_> {
 }
 
 /// The time in which a clock was set, from top to bottom.
-fn clock_set_mark(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
+fn clock_step_mark(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
     if is_line {
         let x = from.midpoint(until);
         return Mark::line(
             Point::new(x, area.y),
             Point::new(x, area.bottom()),
-            CLOCK_SET_STROKE,
+            CLOCK_STEP_STROKE,
         );
     }
     Mark::Rect {
@@ -344,7 +348,7 @@ fn clock_set_mark(area: Rect, [from, until]: [f64; 2], is_line: bool) -> Mark {
 /// How long it is, in seconds, and the unit that reads best.
 fn time_unit((from, until): (i64, i64)) -> (f64, (f64, &'static str)) {
     let seconds = span(until, from) / 1e9;
-    (seconds, elapsed(seconds))
+    (seconds, duration_unit(seconds))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const MAX_SCALE_RATIO: u32 = 20;
 
 /// Nothing if no message reports its window.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let highest = |scenario: usize| data.windows(scenario, settings).max();
+    let highest = |scenario: usize| data.congestion_windows(scenario, settings).max();
     let windows: Vec<(usize, u32)> = data
         .measured(settings)
         .into_iter()
@@ -52,7 +52,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             }
             sheet.legend(&entries);
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let frames = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
+                let frames = sheet.columns(columns, HEIGHT + Style::TICK_LABELS_HEIGHT + 28.0);
                 for ((scenario, high), frame) in row.iter().zip(frames) {
                     sheet.draw(draw_panel(data, settings, *scenario, axis_end(*high, max, settings), frame));
                 }

@@ -4,7 +4,7 @@ use std::mem::{Discriminant, discriminant};
 
 use super::sheet::Note;
 use crate::scene::{Colour, Fill, Mark, Point};
-use neph_analysis::forgotten;
+use neph_analysis::discarded_changes;
 use neph_analysis::text::first_few;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::Warning;
@@ -52,12 +52,12 @@ pub(crate) fn notes(
         .iter()
         .flat_map(|scenario| lines_of(data, *scenario, settings))
         .collect();
-    let forgotten_note = forgotten::sentence(data, scenarios, settings).map(|text| Note {
+    let discarded_note = discarded_changes::note(data, scenarios, settings).map(|text| Note {
         text,
         is_flag: true,
     });
     let shared_label = data.shared_label().map(Note::plain);
-    let flags = notes_of_lines(&lines).into_iter().chain(forgotten_note);
+    let flags = notes_of_lines(&lines).into_iter().chain(discarded_note);
     shared_label.into_iter().chain(flags).collect()
 }
 

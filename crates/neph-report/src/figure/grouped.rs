@@ -30,7 +30,7 @@ pub(super) fn by_factor(
     settings: &PlotSettings,
     draw: impl Fn(&View) -> Vec<Figure>,
 ) -> Vec<Figure> {
-    let indices = data.determined_by_main(settings);
+    let indices = data.scenarios_with_main_flow(settings);
     let scenarios: Vec<_> = indices
         .iter()
         .map(|index| &data.scenarios[*index])

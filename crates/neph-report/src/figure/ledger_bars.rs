@@ -61,7 +61,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             sheet.legend(&legend(rows.iter().map(|row| &row.means)));
             #[expect(clippy::cast_precision_loss, reason = "a few rows")]
             let frame = sheet.take(rows.len() as f64 * ROW_HEIGHT + 4.0);
-            sheet.take(Style::BELOW);
+            sheet.take(Style::X_AXIS_HEIGHT);
             let painter = Painter { data, settings, frame, scale, labels };
             sheet.draw(painter.axes());
             for (index, row) in rows.iter().enumerate() {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_add_up_whatever_few_messages_have_an_entry() {
+    fn shares_add_up_if_only_some_messages_have_an_entry() {
         let flow = flow();
         let means = Means::of([&flow]).expect("replies");
         let sum: f64 = means.entries.iter().map(|(_, mean)| mean).sum();
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whisker_that_loss_decides_has_no_end() {
+    fn a_whisker_among_lost_messages_is_infinite() {
         let ends = |lost: usize| whisker(&Latencies::answered(1..=100, lost)).unwrap();
         assert!(ends(0).1 < 96.0);
         assert!(ends(10).1.is_infinite());

@@ -41,7 +41,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let mut sheet = Sheet::new(title, subtitle);
             sheet.legend(&legend(panels.iter().map(|(_, means)| means)));
             for (scenario, means) in panels {
-                let frame = sheet.take(height + Style::BELOW_TICKS + 26.0);
+                let frame = sheet.take(height + Style::TICK_LABELS_HEIGHT + 26.0);
                 sheet.draw(draw_panel(data, settings, *scenario, means, frame));
             }
             let mut notes = vec![Note::plain("Each panel has its own scale. Hatched: merged stages, because a timestamp between them is missing. White: no reply.")];
@@ -79,7 +79,7 @@ fn draw_panel(
         frame.x + LEFT,
         frame.y + 22.0,
         frame.width - LEFT,
-        frame.height - Style::BELOW_TICKS - 26.0,
+        frame.height - Style::TICK_LABELS_HEIGHT - 26.0,
     );
     let segments = segments(data.experiments_of(scenario, settings), area);
     let strips: Vec<Vec<Bucket>> = segments.iter().map(|s| buckets(s, &sets)).collect();

@@ -66,7 +66,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
     let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
     sheet.legend(&legend.collect::<Vec<_>>());
     for row in SHOWN_QUANTITIES.chunks(2) {
-        let columns = sheet.columns(2, HEIGHT + Style::BELOW + 30.0);
+        let columns = sheet.columns(2, HEIGHT + Style::X_AXIS_HEIGHT + 30.0);
         for (quantity, frame) in row.iter().zip(columns) {
             let mut lines = vec![ValuesByClients::new(); names.len()];
             for (index, clients) in &scenarios {

@@ -28,7 +28,7 @@ mod timeline;
 mod timetable;
 
 pub use clock_course::{
-    ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course, clocks_of_captures,
+    ClockDrawing, ClockLine, ClockMoment, ClockStepPeriod, clock_course, clocks_of_captures,
     clocks_on_a_connection,
 };
 pub use hops::{HopsDelay, HopsDrawing, HopsPacket, HopsProtocol, hops, passages};

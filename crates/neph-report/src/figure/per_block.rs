@@ -11,7 +11,7 @@ use crate::palette;
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Text, Weight, text_width};
 use neph_analysis::clock_time::ClockTimes;
 use neph_analysis::latencies::Latencies;
-use neph_analysis::latencies::removed;
+use neph_analysis::latencies::removed_percentiles_note;
 use neph_analysis::numbers::TimeUnit;
 use neph_analysis::text::capital;
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
@@ -53,7 +53,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
-                let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES_HEIGHT + 26.0);
+                let columns = sheet.columns(2, HEIGHT + Style::X_AXIS_HEIGHT + TIMES_HEIGHT + 26.0);
                 for (panel, frame) in row.iter().zip(columns) {
                     sheet.draw(draw_panel(data, settings, panel, frame));
                 }
@@ -63,7 +63,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
                 settings.whiskers_text(),
                 scales(settings),
                 settings.utc_offset,
-                removed(settings)
+                removed_percentiles_note(settings)
             ))];
             let scenarios = panels.iter().map(|panel| panel.scenario);
             notes.extend(flags::notes(data, scenarios, settings));
@@ -74,7 +74,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
 
 fn panels(data: &CampaignData, settings: &PlotSettings) -> Vec<Panel> {
     let by_scenario: Vec<(usize, Vec<Block>)> = data
-        .determined_by_main(settings)
+        .scenarios_with_main_flow(settings)
         .into_iter()
         .map(|scenario| {
             let blocks = data.experiments_of(scenario, settings).map(|experiment| {
@@ -126,7 +126,7 @@ fn draw_panel(
         x: Scale::linear(0.0, 1.0),
         y: in_unit(scale, unit),
     };
-    let title_notes = TitleNotes::outside(beyond(panel, &scale));
+    let title_notes = TitleNotes::outside(outside_text(panel, &scale));
     let mut marks = panel_title(data, settings, panel.scenario, frame, &title_notes);
     plot.y_axis(&mut marks, &axis_title(settings, unit));
     plot.base_line(&mut marks);
@@ -136,9 +136,9 @@ fn draw_panel(
     let times = ClockTimes::over(started, settings.utc_offset);
     let labels = panel.blocks.iter();
     let labels: Vec<[String; 2]> = labels
-        .map(|block| [block.number.to_string(), times.at(block.started)])
+        .map(|block| [block.number.to_string(), times.label(block.started)])
         .collect();
-    let every = label_every(&labels, slot);
+    let stride = label_stride(&labels, slot);
     let mut x = area.x + slot / 2.0;
     for (index, (block, label)) in panel.blocks.iter().zip(&labels).enumerate() {
         let position = BoxPosition {
@@ -153,7 +153,7 @@ fn draw_panel(
             palette::line_colour(0),
             settings,
         ));
-        if index.is_multiple_of(every) {
+        if index.is_multiple_of(stride) {
             for (text, below) in label.iter().zip([14.0, 14.0 + TIMES_HEIGHT]) {
                 let at = Point::new(x, area.bottom() + below);
                 let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());
@@ -176,7 +176,7 @@ fn draw_panel(
 }
 
 /// What lies outside of the scale, over all blocks.
-fn beyond(panel: &Panel, scale: &Scale) -> String {
+fn outside_text(panel: &Panel, scale: &Scale) -> String {
     let blocks = panel.blocks.iter();
     let mut values: Vec<f64> = blocks
         .flat_map(|block| block.latencies.sorted().values())
@@ -195,7 +195,7 @@ pub(super) fn scales(settings: &PlotSettings) -> &'static str {
 }
 
 /// Every how many-th block has room for its number and time.
-fn label_every(labels: &[[String; 2]], slot: f64) -> usize {
+fn label_stride(labels: &[[String; 2]], slot: f64) -> usize {
     let widest = labels
         .iter()
         .flatten()
@@ -203,7 +203,7 @@ fn label_every(labels: &[[String; 2]], slot: f64) -> usize {
         .fold(0.0, f64::max);
     [1, 2, 5, 10, 20, 50, 100]
         .into_iter()
-        .find(|every| slot * f64::from(*every) >= widest + 6.0)
-        .and_then(|every| usize::try_from(every).ok())
+        .find(|stride| slot * f64::from(*stride) >= widest + 6.0)
+        .and_then(|stride| usize::try_from(stride).ok())
         .unwrap_or(200)
 }

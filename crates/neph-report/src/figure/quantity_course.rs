@@ -55,16 +55,16 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         }
     }
     let total = panels.len().div_ceil(PER_PAGE);
-    let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, few)| {
+    let pages = panels.chunks(PER_PAGE).enumerate().map(|(page, page_panels)| {
         let title = page_title("Transfers, block by block", page, total);
         let mut sheet = Sheet::new(title, "Result of each transfer, one point for each block");
         let legend = names.iter().enumerate();
         let legend = legend.map(|(index, name)| (Swatch::Line(palette::line(index)), name.clone()));
         sheet.legend(&legend.filter(|(_, name)| !name.is_empty()).collect::<Vec<_>>());
-        for row in few.chunks(2) {
-            let columns = sheet.columns(2, HEIGHT + Style::BELOW + TIMES_HEIGHT + 26.0);
-            for (panel, index) in row.iter().zip(columns) {
-                sheet.draw(draw_panel(panel, &names, &blocks, settings, index));
+        for row in page_panels.chunks(2) {
+            let columns = sheet.columns(2, HEIGHT + Style::X_AXIS_HEIGHT + TIMES_HEIGHT + 26.0);
+            for (panel, frame) in row.iter().zip(columns) {
+                sheet.draw(draw_panel(panel, &names, &blocks, settings, frame));
             }
         }
         let mut notes = vec![Note::plain(format!(
@@ -191,12 +191,12 @@ fn draw_panel(
     plot.y_axis(&mut marks, unit);
     plot.base_line(&mut marks);
     for line in &panel.lines {
-        let ink = names.iter().position(|name| *name == line.name);
-        let ink = ink.unwrap_or(0);
+        let colour_index = names.iter().position(|name| *name == line.name);
+        let colour_index = colour_index.unwrap_or(0);
         let points = line.values.iter().filter_map(|(block, value)| {
-            let frame = blocks.iter().position(|(number, _)| number == block)?;
+            let index = blocks.iter().position(|(number, _)| number == block)?;
             Some(Point::new(
-                plot.x_px(count(frame) + 0.5),
+                plot.x_px(count(index) + 0.5),
                 plot.y_px(value / per),
             ))
         });
@@ -204,12 +204,12 @@ fn draw_panel(
         marks.extend(points.iter().map(|centre| Mark::Disc {
             centre: *centre,
             radius: 2.2,
-            fill: Fill::solid(palette::line_colour(ink)),
+            fill: Fill::solid(palette::line_colour(colour_index)),
         }));
         if points.len() > 1 {
             marks.push(Mark::Line {
                 points,
-                stroke: palette::line(ink),
+                stroke: palette::line(colour_index),
             });
         }
     }
@@ -225,17 +225,17 @@ fn times(plot: &Plot, blocks: &[(u32, Wall)], settings: &PlotSettings) -> Vec<Ma
     let slot = area.width / count(blocks.len().max(1));
     let labels = blocks.iter();
     let labels: Vec<[String; 2]> = labels
-        .map(|(block, started)| [block.to_string(), times.at(*started)])
+        .map(|(block, started)| [block.to_string(), times.label(*started)])
         .collect();
     let widest = labels
         .iter()
         .flatten()
         .map(|text| text_width(text, Style::TICK, Weight::Regular))
         .fold(0.0, f64::max);
-    let fits = (1..=labels.len()).find(|every| slot * count(*every) >= widest + 6.0);
-    let every = fits.unwrap_or_else(|| labels.len().max(1));
+    let fits = (1..=labels.len()).find(|stride| slot * count(*stride) >= widest + 6.0);
+    let stride = fits.unwrap_or_else(|| labels.len().max(1));
     let mut marks = Vec::new();
-    for (index, label) in labels.iter().enumerate().step_by(every) {
+    for (index, label) in labels.iter().enumerate().step_by(stride) {
         for (text, below) in label.iter().zip([14.0, 14.0 + TIMES_HEIGHT]) {
             let at = Point::new(plot.x_px(count(index) + 0.5), area.bottom() + below);
             let text = Text::new(at, Anchor::Middle, Style::TICK, text.clone());

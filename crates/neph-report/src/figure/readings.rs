@@ -43,7 +43,7 @@ pub(crate) fn line(
         fill: Fill::solid(stroke.colour),
     };
     let points = envelope.runs.iter().map(Vec::len).sum();
-    let is_marked = segment.width >= MIN_MARKED_DISTANCE * neph_analysis::text::real(points);
+    let is_marked = segment.width >= MIN_MARKED_DISTANCE * neph_analysis::text::to_f64(points);
     let radius = if is_marked {
         // A dot is wider than its line.
         1.4 + stroke.width * 0.55

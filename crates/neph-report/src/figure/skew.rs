@@ -33,7 +33,7 @@ enum Side {
 impl Side {
     fn timestamp(self, exchange: &Exchange) -> Option<i64> {
         match self {
-            Self::Send => exchange.begun.map(neph_model::Instant::nanos),
+            Self::Send => exchange.send_started.map(neph_model::Instant::nanos),
             Self::Server => exchange.peer_app_rx.map(neph_model::Instant::nanos),
         }
     }
@@ -87,7 +87,7 @@ fn draw(data: &CampaignData, settings: &PlotSettings, side: Side) -> Vec<Figure>
             let title = page_title(side.title(), page, total);
             let mut sheet = Sheet::new(title, side.subtitle());
             for row in panels.chunks(if columns == 1 { 1 } else { 2 }) {
-                let frames = sheet.columns(columns, HEIGHT + Style::BELOW_TICKS + 28.0);
+                let frames = sheet.columns(columns, HEIGHT + Style::TICK_LABELS_HEIGHT + 28.0);
                 for (panel, frame) in row.iter().zip(frames) {
                     sheet.draw(draw_panel(data, settings, panel, side, frame));
                 }

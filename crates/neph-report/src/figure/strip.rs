@@ -9,7 +9,7 @@ use crate::scene::{
 };
 use neph_analysis::clock_time::{ClockTimes, clock_ticks};
 use neph_analysis::data::ExperimentData;
-use neph_analysis::text::real;
+use neph_analysis::text::to_f64;
 use neph_analysis::view::Group;
 use neph_analysis::{CampaignData, PlotSettings};
 
@@ -84,7 +84,7 @@ fn duration_seconds(experiment: &ExperimentData) -> f64 {
         let first = seconds(flow.exchanges.first()?.intended.nanos());
         let last = seconds(flow.exchanges.last()?.intended.nanos());
         let intervals = flow.exchanges.len() - 1;
-        Some(last + (last - first) / real(intervals.max(1)))
+        Some(last + (last - first) / to_f64(intervals.max(1)))
     });
     ends.fold(1e-3, f64::max)
 }
@@ -187,7 +187,7 @@ fn blocks_axis(
     let labels = |segment: &Segment<'_>| {
         let (number, start_time) = (
             segment.experiment.block(),
-            times.at(segment.experiment.experiment.started),
+            times.label(segment.experiment.experiment.started),
         );
         [
             format!(

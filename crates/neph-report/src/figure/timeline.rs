@@ -92,7 +92,7 @@ impl Series {
 
 /// A page for every few scenarios.
 pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
-    let indices = data.determined_by_message(settings);
+    let indices = data.scenarios_with_messages(settings);
     let values_by_scenario: Vec<Vec<f64>> =
         indices.iter().map(|s| values(data, settings, *s)).collect();
     let spreads = values_by_scenario.iter().map(|values| {
@@ -126,7 +126,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             let entries = legend(data, settings, panels);
             sheet.legend(&entries);
             for panel in panels {
-                let frame = sheet.take(height + Style::BELOW_TICKS + 26.0);
+                let frame = sheet.take(height + Style::TICK_LABELS_HEIGHT + 26.0);
                 sheet.draw(draw_panel(data, settings, panel, frame));
             }
             let mut notes = vec![Note::plain(caption(&entries, settings))];
@@ -269,7 +269,7 @@ fn draw_panel(
         frame.x + LEFT,
         frame.y + 22.0,
         frame.width - LEFT,
-        frame.height - Style::BELOW_TICKS - 26.0,
+        frame.height - Style::TICK_LABELS_HEIGHT - 26.0,
     );
     let plot = Plot {
         area,

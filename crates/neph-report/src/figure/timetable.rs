@@ -67,7 +67,7 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         sheet.legend(&entries);
         for (block, bars) in page_blocks {
             let names = row_names(bars);
-            let height = 22.0 + ROW_HEIGHT * count(names.len()) + Style::BELOW + 20.0;
+            let height = 22.0 + ROW_HEIGHT * count(names.len()) + Style::X_AXIS_HEIGHT + 20.0;
             let frame = sheet.take(height);
             sheet.draw(draw_panel(**block, bars, &names, frame));
         }

@@ -100,7 +100,7 @@ impl<'a> HostGroup<'a> {
     }
 
     /// Whether a host is equal in everything that is listed once for a group.
-    fn has(&self, host: &HostFacts) -> bool {
+    fn has_same_facts(&self, host: &HostFacts) -> bool {
         let comparable = HostFacts {
             clock_sync: self.host.clock_sync.clone(),
             congestion_control: self.host.congestion_control.clone(),
@@ -134,7 +134,7 @@ impl<'a> HostGroup<'a> {
 fn host_groups<'a>(hosts: impl IntoIterator<Item = &'a HostFacts>) -> Vec<HostGroup<'a>> {
     let mut groups: Vec<HostGroup<'a>> = Vec::new();
     for host in hosts {
-        let index = groups.iter().position(|group| group.has(host));
+        let index = groups.iter().position(|group| group.has_same_facts(host));
         let index = index.unwrap_or_else(|| {
             groups.push(HostGroup::of(host));
             groups.len() - 1
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn experiments_of_a_host_are_one_group_whatever_its_clocks_error() {
+    fn host_groups_ignore_the_clock_error() {
         let errors = ["error 5 us", "error 7 us", "error 6 us", "error 9 us"];
         let mut hosts: Vec<HostFacts> = errors.map(|error| host("a", error, Some("cubic"))).into();
         hosts.push(host("b", "error 5 us", None));

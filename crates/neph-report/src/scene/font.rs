@@ -78,7 +78,7 @@ mod tests {
 
     /// The font itself is a thousandth off in one figure.
     #[test]
-    fn figures_are_equally_wide_and_our_own_marks_exist() {
+    fn digits_are_equally_wide_and_special_characters_exist() {
         for weight in [Weight::Regular, Weight::SemiBold] {
             let digit_width = text_width("1", 10.0, weight);
             assert!(

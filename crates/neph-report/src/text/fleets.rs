@@ -15,7 +15,7 @@ const MAX_NAME_WIDTH: usize = 40;
 /// The table with its heading; nothing without a fleet.
 pub(super) fn table(data: &CampaignData, settings: &PlotSettings) -> String {
     let pairs = pairs(data, settings);
-    let mut pooled = PooledPair::all(&pairs);
+    let mut pooled = PooledPair::pool(&pairs);
     pooled.sort_by(|a, b| a.effect().larger_first(&b.effect()));
     let Some(first) = pooled.first() else {
         return String::new();

@@ -40,7 +40,7 @@ fn draw_packets_between(names: [&str; 3], delays: &[&[Option<i64>]]) -> Vec<Figu
     let packets: Vec<HopsPacket<'_>> = (0..)
         .zip(&delays)
         .map(|(second, segments)| HopsPacket {
-            since: second * 1_000_000_000,
+            first_seen: second * 1_000_000_000,
             direction: Direction::Forward,
             protocol: HopsProtocol::Udp,
             segments,
@@ -116,7 +116,7 @@ fn unknown_delays_are_not_drawn() {
     assert!(draw_figures(path(2, 0, false)).is_empty());
     let points = ["a".to_owned(), "b".to_owned()];
     let packets = [HopsPacket {
-        since: 0,
+        first_seen: 0,
         direction: Direction::Forward,
         protocol: HopsProtocol::Tcp,
         segments: &[HopsDelay::Unknown],
@@ -218,7 +218,7 @@ fn points_of_one_clock_have_no_bound() {
         bound: 0,
     }];
     let packets = [HopsPacket {
-        since: 0,
+        first_seen: 0,
         direction: Direction::Reverse,
         protocol: HopsProtocol::Icmp,
         segments: &known,
@@ -274,7 +274,7 @@ fn draw_two_points(delays: &[(i64, i64)]) -> Vec<Figure> {
     let packets: Vec<HopsPacket<'_>> = (0..)
         .zip(&delays)
         .map(|(second, segments)| HopsPacket {
-            since: second * 1_000_000_000,
+            first_seen: second * 1_000_000_000,
             direction: Direction::Forward,
             protocol: HopsProtocol::Udp,
             segments,

@@ -155,7 +155,7 @@ fn a_window_that_a_shared_scale_would_flatten_has_its_own() {
 fn the_noise_of_a_clock_is_not_blown_up_to_a_panels_height() {
     let mut data = synthetic::campaign_over(&[METRO], 1);
     for exchange in &mut data.experiments[0].flows[0].exchanges {
-        exchange.begun = Some(exchange.intended);
+        exchange.send_started = Some(exchange.intended);
     }
     let figure_text = all_figure_texts(&draw_figure(&data, "send-skew"));
     assert!(

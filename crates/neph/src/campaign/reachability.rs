@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use neph_campaign::plan::{Endpoint, LabPlan};
-use neph_lab::addresses::{accepts, no_site_has, site_at};
+use neph_lab::addresses::{accepts, site_at, unknown_address_fault};
 use neph_model::LoadSpec;
 use neph_text::{Fault, Problems};
 
@@ -77,7 +77,7 @@ fn unreachable_fault(
     let Some((index, site)) = site_at(topology, ip) else {
         // Overlays, load balancers and guests add IPv4 addresses.
         let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
-        return no_site_has(ip, topology).filter(|_| is_known);
+        return unknown_address_fault(ip, topology).filter(|_| is_known);
     };
     if !topology.fixtures.is_empty() {
         return None;

@@ -81,14 +81,14 @@ fn write_report(
     let mut writer = args.writer();
     writer.begin(&format!("clock of {description}"))?;
     let to_row = |fit: &ClockFit, formula: &FourTimestampOffsets, message_count: usize| Row {
-        since: Span::from_nanos(fit.at - course.start),
+        since_start: Span::from_nanos(fit.at - course.start),
         fit: *fit,
         drift: Drift::from_fit(fit, nature),
         wall: None,
         mean: formula.mean.mean(),
         round_trip: formula.shortest_round_trip_nanos,
         n: message_count as u64,
-        is_old: false,
+        is_repeated: false,
     };
     exchanges.sort_by_key(|exchange| exchange.sent);
     let passed_times = passage_times(matched_captures);
@@ -135,7 +135,7 @@ fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Cours
         },
         Span::nanos,
     );
-    let conversion = SteadyTimeConversion::new(matched_captures.set_back());
+    let conversion = SteadyTimeConversion::new(matched_captures.clock_set_backs());
     Course::fit(retained_constraints.limits(), nature, &conversion, interval)
 }
 
@@ -165,7 +165,7 @@ fn report_unused_packets(matched_captures: &MatchedCaptures) {
             "of both directions show only the clock offset between the captures: it is reported, but the order of the points is unknown",
         ),
         (
-            matched_captures.first.cut + matched_captures.second.cut,
+            matched_captures.first.truncated + matched_captures.second.truncated,
             &cut,
         ),
     ];

@@ -169,15 +169,15 @@ impl LiveClock<'_> {
         if due_lines > self.line_count {
             self.line_count = due_lines;
             let exchanges = self.exchanges.snapshot();
-            let is_old = exchanges.exchange_count == self.reported_exchanges;
+            let is_repeated = exchanges.exchange_count == self.reported_exchanges;
             self.reported_exchanges = exchanges.exchange_count;
-            let time = if is_old {
+            let time = if is_repeated {
                 Some(now)
             } else {
                 exchanges.latest_sent_at
             };
             if let Some(row) = time.and_then(|time| self.build_row(&exchanges, time)) {
-                self.writer.row(&Row { is_old, ..row })?;
+                self.writer.row(&Row { is_repeated, ..row })?;
             }
         }
         Ok(())
@@ -187,14 +187,14 @@ impl LiveClock<'_> {
     fn build_row(&self, exchanges: &PeerExchanges, time: i64) -> Option<Row> {
         let reading = exchanges.reading(time)?;
         Some(Row {
-            since: Span::from_nanos(time - self.start),
+            since_start: Span::from_nanos(time - self.start),
             fit: reading.raw,
             drift: Drift::from_fit(&reading.raw, exchanges.raw_clock.nature()),
             wall: reading.wall,
             mean: exchanges.wall_mean.mean(),
             round_trip: exchanges.shortest_round_trip_nanos,
             n: exchanges.exchange_count,
-            is_old: false,
+            is_repeated: false,
         })
     }
 
@@ -213,7 +213,7 @@ impl LiveClock<'_> {
         );
         let (Ok(course), Some(row)) = (course, row) else {
             let reason = self.refusal.as_deref().unwrap_or("no reply came");
-            self.writer.nothing()?;
+            self.writer.finish_empty()?;
             let key_hint = match (&self.refusal, &self.args.stamp_key) {
                 (None, Some(_)) => ", or if it runs, with the --stamp-key of here",
                 (None, None) => ", or if it runs with a --stamp-key, give that here",

@@ -83,7 +83,7 @@ pub(super) fn write(
                 .map(|(traced_change, after)| TracedPaths {
                     before: traced_change.before.map(String::from),
                     after: Some(after.to_string()),
-                    others: traced_change.other_routers,
+                    has_other_routers: traced_change.other_routers,
                 });
             let flow_change = Change {
                 fleet,
@@ -93,9 +93,11 @@ pub(super) fn write(
             let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |time| {
                 clock.wall(time)
             });
-            let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row })
-                .map_err(output_error)?;
+            let experiment_row = OfExperiment {
+                experiment: columns.clone(),
+                row,
+            };
+            rows.push(&experiment_row).map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

@@ -27,9 +27,11 @@ pub(super) fn write(
         let clock = WallClock::of(experiment);
         for sample in &samples {
             let row = SampleRow::of(sample, clock.wall(Instant::from_nanos(sample.at)));
-            let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row })
-                .map_err(output_error)?;
+            let experiment_row = OfExperiment {
+                experiment: columns.clone(),
+                row,
+            };
+            rows.push(&experiment_row).map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

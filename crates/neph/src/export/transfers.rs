@@ -30,9 +30,11 @@ pub(super) fn write(
         let clock = WallClock::of(experiment);
         for transfer in &transfers {
             let row = TransferRow::of(experiment, transfer, clock.wall(transfer.transfer.begun));
-            let whose = columns.clone();
-            rows.push(&OfExperiment { whose, row })
-                .map_err(output_error)?;
+            let experiment_row = OfExperiment {
+                experiment: columns.clone(),
+                row,
+            };
+            rows.push(&experiment_row).map_err(output_error)?;
         }
     }
     rows.end().map_err(output_error)

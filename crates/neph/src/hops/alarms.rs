@@ -96,10 +96,10 @@ mod tests {
         let rules = rules(&["segment > 5ms p99 for 4s"]).expect("rules");
         let mut delays: Vec<Delay> = (0..4_000)
             .map(|index: i64| {
-                let since = (index ^ 1) * 10_000_000;
-                let is_slow = (10_000_000_000..20_000_000_000).contains(&since);
+                let entered_nanos = (index ^ 1) * 10_000_000;
+                let is_slow = (10_000_000_000..20_000_000_000).contains(&entered_nanos);
                 Delay {
-                    since,
+                    entered_nanos,
                     delay_nanos: if is_slow { 8_000_000 } else { 1_000_000 },
                     bound: index,
                 }

@@ -30,7 +30,7 @@ impl Alarms {
     /// Merges the alarms of the complete captures with those that `live_reporter` reported.
     pub(super) fn of(result: AlarmResult, live_reporter: &AlarmReporter) -> Self {
         let mut alarms: Vec<(SegmentChange, bool)> =
-            (result.found.into_iter().map(|alarm| (alarm, false))).collect();
+            (result.changes.into_iter().map(|alarm| (alarm, false))).collect();
         let mut only_live = Vec::new();
         for live in live_reporter.reported_alarms() {
             let candidates = alarms
@@ -146,7 +146,7 @@ mod tests {
         };
         let live_reporter = AlarmReporter::of(segment_changes(live));
         let result = AlarmResult {
-            found: segment_changes(final_alarms),
+            changes: segment_changes(final_alarms),
             not_evaluated: Vec::new(),
         };
         let alarms = Alarms::of(result, &live_reporter);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use neph_documents::Format;
-use neph_documents::lab::{FlowSegmentRow, PathsOfFlows, RecordRow, RecordedFile, Tally, summary};
+use neph_documents::lab::{FlowPaths, FlowSegmentRow, RecordRow, RecordedFile, Tally, summary};
 use neph_documents::rows::RowWriter;
 use neph_lab::{FlowAccumulator, Record, TruthError, TruthFile};
 
@@ -101,7 +101,7 @@ fn write_separator(index: usize, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The flows of a link's record.
-fn read_flows(path: &Path) -> Result<PathsOfFlows, Failure> {
+fn read_flows(path: &Path) -> Result<FlowPaths, Failure> {
     let mut file = TruthFile::open(path).map_err(failure)?;
     let mut flows = FlowAccumulator::default();
     let mut steps = 0;
@@ -111,7 +111,7 @@ fn read_flows(path: &Path) -> Result<PathsOfFlows, Failure> {
         flows.add_record(&record);
     }
     report_truncation(path, file.cut_off());
-    Ok(PathsOfFlows {
+    Ok(FlowPaths {
         link: file.link().to_owned(),
         every: file.every(),
         flows: flows.finish().into_iter().collect(),

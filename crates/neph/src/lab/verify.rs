@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 use neph_documents::lab::VerifiedRow;
 use neph_documents::{Format, rows};
 use neph_lab::{
-    Lab, LinkCheck, Topology, UpOptions, Verified, clear_left_labs, own_lab_name,
+    Lab, LinkCheck, Topology, UpOptions, Verified, own_lab_name, remove_left_over_labs,
     verification_duration, verify_until,
 };
 use neph_model::Span;
@@ -45,7 +45,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     // Other traffic on a link would disturb the measurement.
     topology.traffic.clear();
     // A separate name: the same topology may be up under another name.
-    for error in clear_left_labs(LAB_NAME_PREFIX) {
+    for error in remove_left_over_labs(LAB_NAME_PREFIX) {
         output::say(&format!("neph: {error}"));
     }
     let stop = interrupt::stop_on_ctrl_c()?;

@@ -24,7 +24,9 @@ use neph_capture::reading::conversations::{ConversationListener, Conversations, 
 use neph_capture::reading::file::File;
 use neph_documents::Format;
 use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
-use neph_documents::captures::{Metrics, PeriodLine, RecentPeriod, Repairs, Stretch, Totals};
+use neph_documents::captures::{
+    Metrics, PeriodLine, PeriodTime, RecentPeriod, RetransmissionCounters, Totals,
+};
 use neph_documents::rows::json_line;
 use neph_export::MetricsServer;
 use neph_export::Webhook;
@@ -46,7 +48,7 @@ pub(super) struct WatchOutput {
     others: OtherPackets,
     counts: PacketCounts,
     /// The totals now, and at the start of the period.
-    repairs: [Repairs; 2],
+    retransmission_counters: [RetransmissionCounters; 2],
 }
 
 impl WatchOutput {
@@ -74,7 +76,7 @@ impl WatchOutput {
             counters: CaptureCounters::default(),
             others: OtherPackets::default(),
             counts: PacketCounts::default(),
-            repairs: Default::default(),
+            retransmission_counters: Default::default(),
         })
     }
 
@@ -97,46 +99,47 @@ impl WatchOutput {
         capture_counters: CaptureCounters,
         now: Pair,
     ) {
-        let stretch = Stretch {
+        let time = PeriodTime {
             from: Wall::from_unix_nanos(self.period_start.wall.0),
             until: Wall::from_unix_nanos(now.wall.0),
             length: Span::from_nanos(now.raw.0 - self.period_start.raw.0),
         };
         let (writer, screen) = (&mut self.writer, &mut self.screen);
         let report_flow = |flow: &Flow, recent: &PeriodCounts| match screen {
-            Some(screen) => screen.flow(stretch.length, flow, recent),
-            None => writer.line(&PeriodLine::flow(stretch, flow, recent)),
+            Some(screen) => screen.flow(time.length, flow, recent),
+            None => writer.line(&PeriodLine::flow(time, flow, recent)),
         };
         let round_trip_sketches = conversations.table.end_period(report_flow);
         let report_exchange = |pair: &HostPair, recent: &ExchangeCounts| match screen {
             Some(screen) => screen.exchange(pair, recent),
-            None => writer.line(&PeriodLine::exchange(stretch, pair, recent)),
+            None => writer.line(&PeriodLine::exchange(time, pair, recent)),
         };
         let exchanges = conversations.exchanges.end_period(report_exchange);
         let (others, counts) = (conversations.table.other_packets(), conversations.counts());
         let period = RecentPeriod {
-            stretch,
+            time,
             capture_method,
-            seen: capture_counters.since(&self.counters),
+            capture_counters: capture_counters.since(&self.counters),
             others: subtract_counts(others, self.others),
             counts: counts.since(self.counts),
-            repairs: self.repairs[0].since(self.repairs[1]),
-            trips: round_trip_sketches,
+            retransmission_counters: self.retransmission_counters[0]
+                .since(self.retransmission_counters[1]),
+            round_trips: round_trip_sketches,
             exchanges,
         };
         match &mut self.screen {
             Some(screen) => {
                 let write_result = screen.draw(&period, self.writer.out());
-                self.writer.written(write_result);
+                self.writer.keep_error(write_result);
             }
             None => self.writer.line(&PeriodLine::period(&period)),
         }
         self.evaluate_alarms(now);
         let flush_result = io::Write::flush(self.writer.out());
-        self.writer.written(flush_result);
+        self.writer.keep_error(flush_result);
         (self.period_start, self.counters) = (now, capture_counters);
         (self.others, self.counts) = (others, counts);
-        self.repairs[1] = self.repairs[0];
+        self.retransmission_counters[1] = self.retransmission_counters[0];
     }
 
     /// Answers a request of Prometheus, if there is one.
@@ -150,11 +153,11 @@ impl WatchOutput {
         };
         metrics_server.answer(|| {
             let totals = Totals {
-                seen: capture_counters,
+                capture_counters,
                 others: conversations.table.other_packets(),
                 bytes: conversations.counts().bytes,
                 flows: conversations.table.len(),
-                repairs: self.repairs[0],
+                retransmission_counters: self.retransmission_counters[0],
             };
             let alarms: Vec<_> = self.alarms.iter().map(Alarm::state).collect();
             metrics.page(&totals, &alarms)
@@ -191,7 +194,7 @@ impl WatchOutput {
         match &mut self.screen {
             Some(screen) => {
                 let write_result = screen.keep_drawn(self.writer.out());
-                self.writer.written(write_result);
+                self.writer.keep_error(write_result);
             }
             None => self.writer.line(line),
         }
@@ -224,7 +227,7 @@ impl WatchOutput {
         conversations.end(&mut self);
         if let Some(screen) = &mut self.screen {
             let write_result = screen.keep_drawn(self.writer.out());
-            self.writer.written(write_result);
+            self.writer.keep_error(write_result);
         }
         let was_alarmed = self.alarms.iter().any(Alarm::was_raised);
         for message in self
@@ -265,7 +268,7 @@ impl ConversationListener for WatchOutput {
     fn request_answered(&mut self, key: &ExchangeKey, round_trip: ExchangeRoundTrip) {
         self.writer.request_answered(key, round_trip);
         if let Some((metrics, _)) = &mut self.metrics {
-            metrics.answered(key, round_trip);
+            metrics.add_exchange(key, round_trip);
         }
     }
 }
@@ -282,16 +285,16 @@ impl Listener for WatchOutput {
     }
 
     fn event(&mut self, name: &FlowName, time: Wall, side: Side, event: Event) {
-        self.repairs[0].count_event(event);
+        self.retransmission_counters[0].count_event(event);
         self.writer.event(name, time, side, event);
     }
 
     fn segments_not_tracked(&mut self, _: &FlowName, segments: u64) {
-        self.repairs[0].not_followed += segments;
+        self.retransmission_counters[0].segments_not_tracked += segments;
     }
 
     fn found_spurious(&mut self, name: &FlowName, time: Wall, side: Side, original: Event) {
-        self.repairs[0].spurious += 1;
+        self.retransmission_counters[0].spurious += 1;
         self.writer.found_spurious(name, time, side, original);
     }
 
@@ -326,6 +329,6 @@ const fn subtract_counts(current: OtherPackets, previous: OtherPackets) -> Other
         icmp: current.icmp - previous.icmp,
         fragments: current.fragments - previous.fragments,
         other_protocols: current.other_protocols - previous.other_protocols,
-        cut: current.cut - previous.cut,
+        truncated: current.truncated - previous.truncated,
     }
 }

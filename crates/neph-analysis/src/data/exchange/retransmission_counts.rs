@@ -130,7 +130,7 @@ mod tests {
 
     /// HTTP takes whichever connection is idle.
     #[test]
-    fn connections_in_turn_have_a_counter_each() {
+    fn each_connection_has_its_own_retransmission_counter() {
         let messages = [
             (0, 1, 0),
             (1, 0, 0),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_the_network_duplicated_makes_no_later_loss_spurious() {
+    fn dsacks_of_network_duplicates_make_no_later_retransmission_spurious() {
         let counts = counts_of(&[(0, 0, 3), (0, 2, 3), (1, 0, 0), (1, 1, 0)]);
         let counts: Vec<(u32, u32)> = counts
             .iter()

@@ -10,7 +10,7 @@ use crate::diagnosis::{
 };
 use crate::findings::capacity::{Capacity, Traffic};
 use crate::numbers::millis;
-use crate::text::real;
+use crate::text::to_f64;
 use raised::longest_stretch;
 
 pub(crate) const RULE: Rule = Rule {
@@ -52,7 +52,7 @@ const MAX_STALL_RATIO: f64 = 1.5;
 const MAX_LOCAL_SHARE: f64 = 0.1;
 /// Share of the link's rate from which the messages themselves fill the queue; below it they cannot.
 const MIN_OWN_LOAD: f64 = 0.9;
-const NO_LOAD: f64 = 0.5;
+const MAX_MINOR_LOAD: f64 = 0.5;
 
 /// A stretch of increased delay.
 struct QueuePeriod {
@@ -77,17 +77,17 @@ impl QueuePeriod {
     }
 
     /// Whether the echoes did not wait in the queue: they have priority or take another path.
-    fn goes_past(&self) -> bool {
+    fn is_bypassed_by_echoes(&self) -> bool {
         self.echo_times
             .is_some_and(|(inside, outside)| inside - outside < 0.25 * self.added())
     }
 
-    fn echoes_in_words(&self) -> String {
+    fn echoes_text(&self) -> String {
         let Some((inside, outside)) = self.echo_times else {
             return String::new();
         };
         let numbers = format!("{} instead of {}", millis(inside), millis(outside));
-        if self.goes_past() {
+        if self.is_bypassed_by_echoes() {
             format!(
                 " ICMP echoes do not wait in it ({numbers}): they have priority or take another path, so ping does not show the queue."
             )
@@ -147,7 +147,7 @@ fn queue_period(run: &Run<'_>) -> Option<QueuePeriod> {
     let longest = stalls.map(Stall::length).fold(0.0, f64::max);
     let is_stall = 1e3 * (last.at_s - first.at_s) <= MAX_STALL_RATIO * longest;
     let is_long = last.at_s - first.at_s >= MIN_SECONDS && inside.len() >= MIN_MESSAGES;
-    let is_mostly_idle = real(undelayed.len()) >= MIN_IDLE_SHARE * real(network_times.len());
+    let is_mostly_idle = to_f64(undelayed.len()) >= MIN_IDLE_SHARE * to_f64(network_times.len());
     (fills_and_drains && is_long && is_mostly_idle && !is_stall && is_not_local(run, &period))
         .then_some(period)
 }
@@ -184,13 +184,13 @@ fn echo_times(run: &Run<'_>, (from, to): (f64, f64)) -> Option<(f64, f64)> {
         Some((at, flow.round_trip(exchange)?.millis_f64()))
     });
     let (inside, outside): (Vec<_>, Vec<_>) = echoes.partition(|(at, _)| (from..=to).contains(at));
-    let middle = |timed_echoes: Vec<(f64, f64)>| {
+    let median_of = |timed_echoes: Vec<(f64, f64)>| {
         let times: SortedValues = timed_echoes.into_iter().map(|(_, time)| time).collect();
         (times.len() >= MIN_ECHOES)
             .then(|| times.median())
             .flatten()
     };
-    middle(inside).zip(middle(outside))
+    median_of(inside).zip(median_of(outside))
 }
 
 fn evaluate(input: &RuleInput<'_>) -> Vec<RuleResult> {
@@ -242,12 +242,12 @@ fn diagnose_group<'a>(
         ratio: worst.ratio(),
     };
     let mut confidence = confidence.confidence();
-    if worst.goes_past() {
+    if worst.is_bypassed_by_echoes() {
         confidence.level = confidence.level.one_lower();
         confidence.why.push_str("; ICMP echoes did not wait in it");
     }
-    let shared = worst.echoes_in_words();
-    let filler = QueueCause::of(input, run, worst);
+    let shared = worst.echoes_text();
+    let queue_cause = QueueCause::of(input, run, worst);
     let cause = format!(
         "{}: a queue on the path fills between {:.1} s and {:.1} s ({}) and drains again. Network time is {} at the median and {} at p95, without the queue {}.{shared} {}",
         input.name(pair),
@@ -257,9 +257,9 @@ fn diagnose_group<'a>(
         millis(worst.median),
         millis(worst.max),
         millis(worst.base),
-        filler.to_text(),
+        queue_cause.to_text(),
     );
-    let mut result = RuleResult::new(cause, filler.remedy(), confidence)
+    let mut result = RuleResult::new(cause, queue_cause.remedy(), confidence)
         .with_added_latency(worst.added())
         .with("network time without the queue", worst.base, "ms")
         .with("median while the queue is full", worst.median, "ms")
@@ -281,18 +281,18 @@ fn diagnose_group<'a>(
 #[derive(Clone, Copy)]
 enum QueueCause<'s> {
     /// The plan's load: without it messages wait for this many milliseconds.
-    Plan(&'s str, f64),
+    PlanLoad(&'s str, f64),
     /// Possibly the plan's load: the plan measures nothing without it.
     PossiblyPlanLoad(&'s str),
     /// The messages: they need this share of the link's rate, possibly above 1.
     OwnMessages(f64),
     /// Other traffic: the messages need only this share of the link's rate.
-    Others(f64),
+    OtherTraffic(f64),
     /// Other traffic: the messages need this share of the link's minimum rate.
     MostlyOtherTraffic(f64),
     /// Other traffic: each message has its reply before the next one is sent. If the messages exceeded the
     /// link's rate, their serialisation alone would take longer than the interval.
-    UnmatchedPackets,
+    RepliesBeforeNextMessage,
     Unknown,
     /// Unknown: the messages need much of the measured rate, or the checks did not fill the link.
     Uncertain,
@@ -302,7 +302,7 @@ impl<'s> QueueCause<'s> {
     fn of(input: &RuleInput<'s>, run: &Run<'s>, worst: &QueuePeriod) -> Self {
         let by_rate = Self::by_needed_rate(input, run, worst.base);
         match (attribute_effect(input, run, worst), by_rate) {
-            (LoadAttribution::Load(load, calm), _) => Self::Plan(load, calm),
+            (LoadAttribution::Load(load, calm), _) => Self::PlanLoad(load, calm),
             (LoadAttribution::Unknown(load), by_rate)
                 if !matches!(by_rate, Self::OwnMessages(_)) =>
             {
@@ -317,10 +317,10 @@ impl<'s> QueueCause<'s> {
         let scenario = run.scenario;
         let checks = input.data.throughputs.iter();
         // Another site reaches the endpoint over another link.
-        let is_ours = |site: Option<&str>| site.unwrap_or_default() == run.site();
+        let is_same_site = |site: Option<&str>| site.unwrap_or_default() == run.site();
         let rates = checks.filter(|check| {
             check.endpoint == scenario.endpoint
-                && is_ours(check.site.as_deref())
+                && is_same_site(check.site.as_deref())
                 && check.failure.is_none()
         });
         let on_same_path = input.runs.iter().filter(|other| {
@@ -335,14 +335,14 @@ impl<'s> QueueCause<'s> {
             Some(Capacity::Measured(rate)) if needed_rate >= MIN_OWN_LOAD * rate => {
                 Self::OwnMessages(needed_rate / rate)
             }
-            Some(Capacity::Measured(rate)) if needed_rate <= NO_LOAD * rate => {
-                Self::Others(needed_rate / rate)
+            Some(Capacity::Measured(rate)) if needed_rate <= MAX_MINOR_LOAD * rate => {
+                Self::OtherTraffic(needed_rate / rate)
             }
-            Some(Capacity::AtLeast(rate)) if needed_rate <= NO_LOAD * rate => {
+            Some(Capacity::AtLeast(rate)) if needed_rate <= MAX_MINOR_LOAD * rate => {
                 Self::MostlyOtherTraffic(needed_rate / rate)
             }
             None | Some(Capacity::AtLeast(_)) if base < scenario.interval.millis_f64() => {
-                Self::UnmatchedPackets
+                Self::RepliesBeforeNextMessage
             }
             None => Self::Unknown,
             Some(_) => Self::Uncertain,
@@ -352,7 +352,7 @@ impl<'s> QueueCause<'s> {
     fn to_text(self) -> String {
         use crate::numbers::percent;
         match self {
-            Self::Plan(load, calm) => format!(
+            Self::PlanLoad(load, calm) => format!(
                 "The background load {load} causes it, by its traffic or its CPU time: without the load messages wait {}.",
                 millis(calm)
             ),
@@ -363,7 +363,7 @@ impl<'s> QueueCause<'s> {
                 "The messages fill it: their rate is {} of the link's.",
                 percent(share)
             ),
-            Self::Others(share) => format!(
+            Self::OtherTraffic(share) => format!(
                 "Other traffic fills it: the rate of the messages is {} of the link's.",
                 percent(share)
             ),
@@ -371,7 +371,7 @@ impl<'s> QueueCause<'s> {
                 "Other traffic fills it: the rate of the messages is at most {} of the link's.",
                 percent(share)
             ),
-            Self::UnmatchedPackets => {
+            Self::RepliesBeforeNextMessage => {
                 "Other traffic fills it: each reply arrives before the next message is sent."
                     .to_owned()
             }
@@ -389,7 +389,7 @@ impl<'s> QueueCause<'s> {
     fn remedy(self) -> String {
         let managed = "use active queue management before the bottleneck (fq_codel, CAKE or CoDel), shape bulk transfers slightly below the link's rate, or use BBR for them";
         match self {
-            Self::Plan(..) => "reduce the load; for traffic use active queue management (fq_codel, CAKE), for a guest's CPU dedicated cores".to_owned(),
+            Self::PlanLoad(..) => "reduce the load; for traffic use active queue management (fq_codel, CAKE), for a guest's CPU dedicated cores".to_owned(),
             Self::PossiblyPlanLoad(_) => measure_without(managed),
             Self::OwnMessages(_) => {
                 "send fewer bytes or fewer messages: the link is full; a shorter queue would drop messages instead".to_owned()

@@ -4,7 +4,7 @@ use neph_model::{EventKind, Warning};
 
 use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run};
 use crate::numbers::millis;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "clock-step",
@@ -17,7 +17,7 @@ pub(crate) const RULE: Rule = Rule {
 
 /// chrony slews by at most 83.3 ms a second (8.3 %), ntpd by 0.5 ms. A larger change between two anchors, a
 /// second apart, is a step.
-const SLEWED_MS: f64 = 100.0;
+const MAX_SLEW_MS: f64 = 100.0;
 
 /// An experiment's steps.
 struct Steps {
@@ -42,7 +42,7 @@ impl Steps {
         let jumps = anchors.windows(2).map(|pair| {
             let seconds = (pair[1].at - pair[0].at).secs_f64().max(1.0);
             let moved = (pair[1].offset() - pair[0].offset()).millis_f64();
-            if moved.abs() > SLEWED_MS * seconds {
+            if moved.abs() > MAX_SLEW_MS * seconds {
                 moved
             } else {
                 0.0
@@ -80,25 +80,25 @@ fn diagnose_group(site: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     } else {
         site
     };
-    let how_far = if jump == 0.0 {
+    let size_text = if jump == 0.0 {
         String::new()
     } else {
         format!(", by up to {}", millis(jump))
     };
     let cause = format!(
-        "The wall clock of {host} stepped during {}{how_far}. Kernel timestamps around the step are discarded, so stages are merged there, and wall-clock times before and after do not match. Round trips are not affected.",
+        "The wall clock of {host} stepped during {}{size_text}. Kernel timestamps around the step are discarded, so stages are merged there, and wall-clock times before and after do not match. Round trips are not affected.",
         plural(observed.len(), "experiment"),
     );
     let remedy = "configure the clock to slew (chrony: makestep only at start), and repeat measurements that are compared with logs of other hosts";
-    let times: u32 = observed.iter().map(|(_, steps)| steps.reports.max(1)).sum();
+    let step_count: u32 = observed.iter().map(|(_, steps)| steps.reports.max(1)).sum();
     let confidence = Confidence::new(
         Level::Sure,
         "the difference between wall clock and monotonic clock jumped",
     );
     let result = RuleResult::new(cause, remedy.to_owned(), confidence)
-        .with("steps", f64::from(times), "steps")
+        .with("steps", f64::from(step_count), "steps")
         .with("farthest step", jump, "ms")
-        .with("experiments", real(observed.len()), "experiments")
+        .with("experiments", to_f64(observed.len()), "experiments")
         .observed_in(observed.iter().map(|(run, _)| *run));
     Some(result)
 }

@@ -15,7 +15,7 @@ use neph_stats::{Random, Weighted};
 
 use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::millis;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use change::{AlignedPath, RouteChange, align_paths, find_route_changes};
 use text::{flows_text, remedy};
 
@@ -105,7 +105,7 @@ impl<'a> FlowPath<'a> {
     /// Whether most messages are nearer to this path than to one that is longer by `gap_ms`.
     fn is_on_own_path(&self, gap_ms: f64) -> bool {
         let nearer_to_other = self.round_trips.count_above(self.min_rtt_ms + gap_ms / 2.0);
-        real(nearer_to_other) <= OWN_PATH_SHARE * real(self.round_trips.len())
+        to_f64(nearer_to_other) <= OWN_PATH_SHARE * to_f64(self.round_trips.len())
     }
 }
 
@@ -266,7 +266,7 @@ fn alternates_at_random(class_sequence: &[usize]) -> bool {
         switches(&shuffled) <= switch_count
     });
     switch_count >= MIN_SWITCHES
-        && real(shuffles_with_as_few.count()) >= MIN_SHUFFLE_SHARE * f64::from(SHUFFLES)
+        && to_f64(shuffles_with_as_few.count()) >= MIN_SHUFFLE_SHARE * f64::from(SHUFFLES)
 }
 
 /// Whether the port selects the class. Each port stays in one class, and ports recur in every class or the
@@ -311,7 +311,7 @@ fn diagnose_group(
         .iter()
         .filter(|path| !path.path.is_on_own_path(gap_ms))
         .count();
-    if real(disturbed_flows) > MAX_DISTURBED_SHARE * real(paths.len()) {
+    if to_f64(disturbed_flows) > MAX_DISTURBED_SHARE * to_f64(paths.len()) {
         return None;
     }
     let (fast, slow) = (classes.first()?, classes.last()?);
@@ -349,7 +349,7 @@ fn diagnose_group(
         result = result.with("best source port", f64::from(*port), "");
     }
     let result = result
-        .with("flows", real(paths.len()), "flows")
+        .with("flows", to_f64(paths.len()), "flows")
         .observed_in(paths.iter().map(|path| path.path.run));
     Some(result)
 }

@@ -10,7 +10,7 @@ use crate::diagnosis::{
     SortedValues,
 };
 use crate::numbers::{millis, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "head-of-line",
@@ -98,7 +98,7 @@ impl BlockedMessages {
     }
 
     fn share(&self) -> f64 {
-        real(self.waits.len()) / real(self.messages.max(1))
+        to_f64(self.waits.len()) / to_f64(self.messages.max(1))
     }
 
     fn median_wait(&self) -> f64 {
@@ -144,8 +144,8 @@ fn diagnose_group<'a>(
     let ratios = observed.iter().map(|(_, blocking)| blocking.ratio());
     let ratio = ratios.clone().collect::<SortedValues>();
     let affected = ratios.filter(|ratio| *ratio >= 1.0).count();
-    let is_chance = affected < 2 && observed.len() > 1;
-    if is_chance || real(affected) < MIN_EXPERIMENT_SHARE * real(observed.len()) {
+    let is_random = affected < 2 && observed.len() > 1;
+    if is_random || to_f64(affected) < MIN_EXPERIMENT_SHARE * to_f64(observed.len()) {
         return None;
     }
     let blocked = || {
@@ -210,6 +210,6 @@ fn load_sentence(attribution: LoadAttribution<'_>) -> String {
 
 fn remedy(attribution: LoadAttribution<'_>) -> String {
     let usual_remedy = "send fewer or smaller messages, use several connections or QUIC streams, use BBR where loss closes the window, or use a nearer endpoint";
-    let of_load = "reduce the load, use fair queueing (fq_codel, CAKE), or another path";
-    attribution.remedy(usual_remedy, of_load)
+    let load_remedy = "reduce the load, use fair queueing (fq_codel, CAKE), or another path";
+    attribution.remedy(usual_remedy, load_remedy)
 }

@@ -5,7 +5,7 @@ use crate::diagnosis::{
     Agreement, Need, Rule, RuleInput, RuleResult, Run, SortedValues, measure_without,
 };
 use crate::numbers::{millis, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "icmp-differs",
@@ -87,7 +87,7 @@ impl RttComparison {
 /// Difference between the minimum of `count` values and that of all, exceeded with this probability.
 /// With a variable queue, 20 values rarely meet a moment as empty as the emptiest that 400 meet.
 fn sampling_bias_ms(round_trips: &SortedValues, count: usize, probability: f64) -> f64 {
-    let share = 1.0 - probability.powf(1.0 / real(count.max(1)));
+    let share = 1.0 - probability.powf(1.0 / to_f64(count.max(1)));
     let bias_ms = |min: f64| Some(round_trips.quantile(share)? - min);
     round_trips.min().and_then(bias_ms).unwrap_or(0.0)
 }
@@ -188,7 +188,7 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
             run.flow.lost() + retransmissions,
             run.flow.exchanges.len() - run.flow.failed(),
         );
-        let share = |(part, total): (usize, usize)| real(part) / real(total.max(1));
+        let share = |(part, total): (usize, usize)| to_f64(part) / to_f64(total.max(1));
         let difference = share(echo_counts) - share(message_counts);
         are_echoes_lost_more.push(difference >= MIN_LOSS_DIFFERENCE);
         (lost_echoes, sent_echoes) = (lost_echoes + echo_counts.0, sent_echoes + echo_counts.1);
@@ -223,7 +223,7 @@ fn diagnose_echo_loss(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
     let remedy =
         "do not judge the loss of this path by ping; raise the ICMP rate limit, or ping less often";
     let result = RuleResult::new(cause, remedy.to_owned(), confidence.confidence())
-        .with("echoes sent", real(sent_echoes), "echoes")
+        .with("echoes sent", to_f64(sent_echoes), "echoes")
         .with_share("echoes lost", lost_echoes, sent_echoes, "echoes")
         .with_share(
             "messages lost or retransmitted",

@@ -8,7 +8,7 @@ use neph_model::{INITIAL_WINDOW, Seq, Stage};
 use crate::data::Exchange;
 use crate::diagnosis::{Agreement, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::millis;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "slow-start-after-idle",
@@ -29,13 +29,13 @@ const RESETTING_ALGORITHMS: [&str; 2] = ["cubic", "reno"];
 const MAX_BRIEF_SHARE: f64 = 0.5;
 /// Any window that grows by one segment per round trip grows by more than this factor up to this size.
 const MAX_GROWTH: f64 = 1.02;
-const SMALL: f64 = 45.0;
+const MAX_SMALL_WINDOW: f64 = 45.0;
 /// A wait of at least this share of a round trip is a round of slow start.
 const MIN_ROUNDS: f64 = 0.7;
 /// Minimum share of the messages after an idle period that show it.
-const SHARE: f64 = 0.5;
+const MIN_RESTART_SHARE: f64 = 0.5;
 /// Minimum number of messages after an idle period.
-const MESSAGES: usize = 3;
+const MIN_IDLE_MESSAGES: usize = 3;
 
 /// A message before which the window fell.
 struct Restart {
@@ -80,7 +80,7 @@ impl Restarts {
                     .extend(message.restart_before(before, wait_after_pause));
             }
         }
-        (restarts.idle_messages >= MESSAGES).then_some(restarts)
+        (restarts.idle_messages >= MIN_IDLE_MESSAGES).then_some(restarts)
     }
 
     fn median_of(&self, value: fn(&Restart) -> f64) -> f64 {
@@ -93,7 +93,7 @@ impl Restarts {
     }
 
     fn is_significant(&self) -> bool {
-        real(self.windows.len()) >= SHARE * real(self.idle_messages)
+        to_f64(self.windows.len()) >= MIN_RESTART_SHARE * to_f64(self.idle_messages)
             && self.round_trips() >= MIN_ROUNDS
     }
 }
@@ -151,7 +151,7 @@ impl<'a> RepliedMessage<'a> {
         let (exchange, earlier) = (self.exchange, before.exchange);
         let replied = earlier.intended + earlier.response?;
         (exchange.connection == earlier.connection)
-            .then_some((exchange.begun? - replied).millis_f64())
+            .then_some((exchange.send_started? - replied).millis_f64())
     }
 
     /// Whether a segment was retransmitted since the previous message.
@@ -169,7 +169,7 @@ impl<'a> RepliedMessage<'a> {
         }
         let is_stuck = wait_after_pause.is_some()
             && self.window <= MAX_GROWTH * before.window
-            && self.window <= SMALL
+            && self.window <= MAX_SMALL_WINDOW
             && before.round_trips >= self.round_trips
             && self.exchange.retransmissions == Some(0);
         (self.window < before.window_before || is_stuck).then_some(Restart {
@@ -202,7 +202,7 @@ fn wait_after_pause(runs: &[&Run<'_>], size: u64) -> Option<f64> {
             }
         }
     }
-    let is_enough = waits.len() >= MESSAGES;
+    let is_enough = waits.len() >= MIN_IDLE_MESSAGES;
     let waits: SortedValues = waits.into_iter().collect();
     waits.median().filter(|_| is_enough)
 }

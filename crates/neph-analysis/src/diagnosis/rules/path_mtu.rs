@@ -7,7 +7,7 @@
 use neph_model::Outcome;
 
 use crate::diagnosis::{Confidence, Level, Rule, RuleInput, RuleResult, Run, SitePair};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "path-mtu-black-hole",
@@ -20,16 +20,16 @@ pub(crate) const RULE: Rule = Rule {
 
 /// Messages up to this size in bytes fit into packets that every path carries (RFC 8200, section 5: 1280
 /// bytes, less headers).
-const SMALL: u64 = 1_200;
+const MAX_SMALL_BYTES: u64 = 1_200;
 /// From this size in bytes on, a message has full-size packets on an Ethernet path with tunnels.
-const LARGE: u64 = 1_300;
+const MIN_LARGE_BYTES: u64 = 1_300;
 /// Minimum number of large messages, none of which arrived ...
-const LARGE_SENT: usize = 5;
+const MIN_LARGE_SENT: usize = 5;
 /// ... and minimum number of small messages that arrived.
-const SMALL_PASSED: usize = 5;
+const MIN_SMALL_RECEIVED: usize = 5;
 
 /// Added latency of a message that never arrives, in milliseconds: the default timeout.
-const COST_MS: f64 = 5_000.0;
+const TIMEOUT_MS: f64 = 5_000.0;
 
 /// The outcome of the messages of one size class.
 #[derive(Default)]
@@ -73,19 +73,19 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
     for run in runs {
         echoes += run.echoes().len();
         match largest(run) {
-            size if size <= SMALL => small.add(run),
-            size if size >= LARGE => large.add(run),
+            size if size <= MAX_SMALL_BYTES => small.add(run),
+            size if size >= MIN_LARGE_BYTES => large.add(run),
             _ => {}
         }
     }
-    let none_passes = large.sent >= LARGE_SENT && large.replied == 0;
-    if !none_passes {
+    let is_none_received = large.sent >= MIN_LARGE_SENT && large.replied == 0;
+    if !is_none_received {
         return None;
     }
-    let by_size = small.replied >= SMALL_PASSED;
+    let by_size = small.replied >= MIN_SMALL_RECEIVED;
     // Large requests alone are no evidence if they are acknowledged: the server application may hang.
     let is_tcp = large.runs.first()?.scenario.probe().uses_connection();
-    let by_echo = is_tcp && echoes >= SMALL_PASSED && large.acknowledged == 0;
+    let by_echo = is_tcp && echoes >= MIN_SMALL_RECEIVED && large.acknowledged == 0;
     if small.sent > 0 && small.replied == 0 {
         // Nothing arrives, of any size.
         return None;
@@ -118,13 +118,13 @@ fn diagnose_group(input: &RuleInput<'_>, pair: &SitePair, runs: &[&Run<'_>]) -> 
         why: reason.to_owned(),
     };
     let result = RuleResult::new(cause, remedy.to_owned(), confidence)
-        .with("large messages sent", real(large.sent), "messages")
+        .with("large messages sent", to_f64(large.sent), "messages")
         .with(
             "large messages acknowledged",
-            real(large.acknowledged),
+            to_f64(large.acknowledged),
             "messages",
         )
-        .with("small messages that passed", real(passed), "messages")
-        .with_added_latency(COST_MS);
+        .with("small messages that passed", to_f64(passed), "messages")
+        .with_added_latency(TIMEOUT_MS);
     Some(result.observed_in(large.runs.iter().copied()))
 }

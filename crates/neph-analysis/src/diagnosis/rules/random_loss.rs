@@ -9,7 +9,7 @@ use crate::diagnosis::{
     is_by_load,
 };
 use crate::numbers::{millis, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "random-loss",
@@ -126,7 +126,7 @@ impl Losses {
     }
 
     fn share(&self) -> f64 {
-        real(self.lost) / real(self.segments.max(1))
+        to_f64(self.lost) / to_f64(self.segments.max(1))
     }
 
     /// Whether the loss rate is more than twice as high, and the difference is significant.
@@ -147,20 +147,21 @@ impl Losses {
             .min(MAJORITY);
         self.evaluated - self.with_queue >= MIN_LOSSES
             && self.share() >= MIN_LOSS_SHARE
-            && real(self.with_queue) <= MAX_CONGESTED_SHARE.max(by_chance) * real(self.evaluated)
+            && to_f64(self.with_queue)
+                <= MAX_CONGESTED_SHARE.max(by_chance) * to_f64(self.evaluated)
             && !self.is_managed()
     }
 
     /// Whether active queue management drops from a short queue.
     fn is_managed(&self) -> bool {
         let by_chance = self.by_chance(self.messages_with_any_queue, MANAGED_DEVIATIONS);
-        real(self.with_any_queue) > by_chance.max(MAJORITY) * real(self.evaluated)
+        to_f64(self.with_any_queue) > by_chance.max(MAJORITY) * to_f64(self.evaluated)
     }
 
     /// The expected share of random losses that meet a condition which so many messages meet, plus deviations.
     fn by_chance(&self, messages_with_condition: usize, deviations: f64) -> f64 {
-        let share = real(messages_with_condition) / real(self.messages_with_delay.max(1));
-        share + deviations * (share * (1.0 - share) / real(self.evaluated.max(1))).sqrt()
+        let share = to_f64(messages_with_condition) / to_f64(self.messages_with_delay.max(1));
+        share + deviations * (share * (1.0 - share) / to_f64(self.evaluated.max(1))).sqrt()
     }
 
     fn added_latency_ms(&self) -> f64 {
@@ -192,9 +193,9 @@ fn segments_of(run: &Run<'_>, exchange: &Exchange, counts: RetransmissionCounts)
 }
 
 /// Network time of the fastest of the messages just before, in milliseconds.
-fn delay_before(network_times: &[NetworkTime], hit: &Exchange) -> Option<f64> {
-    let at = Span::from_nanos(hit.intended.nanos()).secs_f64();
-    let end = network_times.partition_point(|network_time| network_time.seq < hit.seq);
+fn delay_before(network_times: &[NetworkTime], lost: &Exchange) -> Option<f64> {
+    let at = Span::from_nanos(lost.intended.nanos()).secs_f64();
+    let end = network_times.partition_point(|network_time| network_time.seq < lost.seq);
     let before = network_times.get(end.checked_sub(MESSAGES_BEFORE_LOSS)?..end)?;
     let recent = before
         .iter()
@@ -264,7 +265,7 @@ impl<'r> LossObservations<'r> {
 
     /// The plan's load under which most messages were affected.
     fn load(&self) -> Option<&'r str> {
-        let worst = self.observed.iter().max_by_key(|(_, hit)| hit.len());
+        let worst = self.observed.iter().max_by_key(|(_, seqs)| seqs.len());
         worst.and_then(|(run, _)| run.scenario.stress())
     }
 }
@@ -281,7 +282,7 @@ fn diagnose_group(
         noun: "loss",
         observed: losses.evaluated - losses.with_queue,
         total: losses.evaluated,
-        ratio: real(losses.evaluated) / real(MIN_LOSSES),
+        ratio: to_f64(losses.evaluated) / to_f64(MIN_LOSSES),
     };
     let mut confidence = confidence.confidence();
     confidence.why = format!(
@@ -317,11 +318,11 @@ fn diagnose_group(
     let mut result = RuleResult::new(cause, remedy(attribution), confidence)
         .with_added_latency(losses.added_latency_ms())
         .with("share lost or retransmitted", 100.0 * losses.share(), "%")
-        .with("losses evaluated", real(losses.evaluated), "losses")
-        .with("losses with a queue", real(losses.with_queue), "losses")
+        .with("losses evaluated", to_f64(losses.evaluated), "losses")
+        .with("losses with a queue", to_f64(losses.with_queue), "losses")
         .with("added by a loss", losses.added_latency_ms(), "ms");
-    for (run, hit) in observed.iter().filter(|(_, hit)| !hit.is_empty()) {
-        result = result.observed_at(run, hit);
+    for (run, affected) in observed.iter().filter(|(_, affected)| !affected.is_empty()) {
+        result = result.observed_at(run, affected);
     }
     Some(result)
 }
@@ -355,9 +356,9 @@ fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         .filter(datagrams)
         .map(|run| count_reordered(run))
         .collect();
-    let reordered: usize = counts.iter().map(|(late, _)| late).sum();
+    let reordered: usize = counts.iter().map(|(reordered, _)| reordered).sum();
     let replies: usize = counts.iter().map(|(_, replied)| replied).sum();
-    let share = real(reordered) / real(replies.max(1));
+    let share = to_f64(reordered) / to_f64(replies.max(1));
     if reordered < MIN_LOSSES || share < MIN_REORDERED_SHARE {
         return None;
     }
@@ -365,7 +366,7 @@ fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
         noun: "experiment",
         observed: counts
             .iter()
-            .filter(|(late, replied)| real(*late) >= MIN_REORDERED_SHARE * real(*replied))
+            .filter(|(count, replied)| to_f64(*count) >= MIN_REORDERED_SHARE * to_f64(*replied))
             .count(),
         total: counts.len(),
         ratio: share / MIN_REORDERED_SHARE,
@@ -385,12 +386,12 @@ fn diagnose_reordering(name: &str, runs: &[&Run<'_>]) -> Option<RuleResult> {
 /// Number of replies that arrived after a later one's, and of all replies.
 fn count_reordered(run: &Run<'_>) -> (usize, usize) {
     let exchanges = run.flow.exchanges.iter();
-    let late = exchanges
+    let reordered = exchanges
         .clone()
         .filter(|exchange| exchange.reordered)
         .count();
     (
-        late,
+        reordered,
         exchanges
             .filter(|exchange| exchange.response.is_some())
             .count(),

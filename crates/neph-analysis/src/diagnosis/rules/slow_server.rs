@@ -16,13 +16,13 @@ pub(crate) const RULE: Rule = Rule {
     title: "slow server",
     limits: "The rule needs the timestamps of a neph reflector; for a third-party server, server processing and network are one stage. It ignores requests with a retransmitted segment. It does not show why the server or its backend is slow.",
     covers: &[],
-    needs: &[Need::Replies(MESSAGES), Need::PeerTimestamps],
+    needs: &[Need::Replies(MIN_MESSAGES), Need::PeerTimestamps],
     evaluate,
 };
 
 /// Smallest share of server processing in the time after the last byte of a message departed. Earlier waits
 /// say nothing about the server.
-const SHARE: f64 = 0.3;
+const MIN_SHARE: f64 = 0.3;
 /// Smallest server processing time that is reported. An immediate reply takes tens of microseconds, on a busy
 /// host some hundred.
 const MIN_MS: f64 = 0.5;
@@ -32,7 +32,7 @@ const SHARE_WITH_STALLS: f64 = 0.02;
 /// Without the plan's load the server is faster if it takes less than this share.
 const MAX_CALM_SHARE: f64 = 0.8;
 /// Minimum number of messages for a median.
-const MESSAGES: usize = 6;
+const MIN_MESSAGES: usize = 6;
 
 /// The server's part of an experiment's messages, medians in milliseconds.
 struct ServerPart {
@@ -52,7 +52,7 @@ struct ServerPart {
 impl ServerPart {
     fn of(run: &Run<'_>) -> Option<Self> {
         let replies = intact(run);
-        if replies.len() < MESSAGES {
+        if replies.len() < MIN_MESSAGES {
             return None;
         }
         let median_of = |stage: Stage| {
@@ -92,7 +92,7 @@ impl ServerPart {
     }
 
     fn ratio(&self) -> f64 {
-        let min = MIN_MS.max(SHARE * self.from_last_byte);
+        let min = MIN_MS.max(MIN_SHARE * self.from_last_byte);
         self.time / min.max(SHARE_WITH_STALLS * self.service)
     }
 }
@@ -177,14 +177,14 @@ fn attribute_effect<'a>(
     run: &Run<'a>,
     processing: &ScenarioProcessing<'_>,
 ) -> LoadAttribution<'a> {
-    let mut quicker = None;
+    let mut faster_calm_time = None;
     let attribution = input.attribute_effect(run, processing.time, |calm| {
         let calm = ScenarioProcessing::of(calm)?;
-        let is_quicker = calm.ratio < 1.0 && calm.time < MAX_CALM_SHARE * processing.time;
-        quicker = is_quicker.then_some(calm.time);
+        let is_faster = calm.ratio < 1.0 && calm.time < MAX_CALM_SHARE * processing.time;
+        faster_calm_time = is_faster.then_some(calm.time);
         Some(calm.time)
     });
-    match (attribution, run.scenario.stress(), quicker) {
+    match (attribution, run.scenario.stress(), faster_calm_time) {
         (LoadAttribution::NotLoad, Some(load), Some(calm)) => LoadAttribution::Load(load, calm),
         _ => attribution,
     }
@@ -256,6 +256,6 @@ fn remedy(processing: &ScenarioProcessing<'_>, attribution: LoadAttribution<'_>)
     } else {
         "give the server more CPU: cores, fewer neighbours, more accepting threads"
     };
-    let of_load = "reduce the number of neighbours, or give the server dedicated cores";
-    attribution.remedy(usual_remedy, of_load)
+    let load_remedy = "reduce the number of neighbours, or give the server dedicated cores";
+    attribution.remedy(usual_remedy, load_remedy)
 }

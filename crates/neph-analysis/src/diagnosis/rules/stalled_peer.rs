@@ -5,7 +5,7 @@ use crate::diagnosis::{
     SortedValues, Stall, slope, waits,
 };
 use crate::numbers::{millis, percent};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 pub(crate) const RULE: Rule = Rule {
     name: "stalled-peer",
@@ -65,12 +65,12 @@ impl<'r> StalledRuns<'r> {
     }
 
     fn share(&self) -> f64 {
-        real(self.waited) / real(self.messages.max(1))
+        to_f64(self.waited) / to_f64(self.messages.max(1))
     }
 
     fn stalled_part(&self) -> StalledPart {
-        let total = real(self.program + self.host);
-        match (real(self.program), real(self.host)) {
+        let total = to_f64(self.program + self.host);
+        match (to_f64(self.program), to_f64(self.host)) {
             _ if total <= 0.0 => StalledPart::Unknown,
             (program, _) if program >= MIN_AGREEING_SHARE * total => StalledPart::Program,
             (_, host) if host >= MIN_AGREEING_SHARE * total => StalledPart::Host,
@@ -156,7 +156,7 @@ fn mean_delay_ms(runs: &[&Run<'_>]) -> f64 {
     let waited = stalls.flat_map(|stall| &stall.waited);
     let total: f64 = waited.map(|task| task.time).sum();
     let messages: usize = runs.iter().map(|run| run.flow.exchanges.len()).sum();
-    total / real(messages.max(1))
+    total / to_f64(messages.max(1))
 }
 
 fn attribute_effect<'a>(input: &RuleInput<'a>, run: &Run<'a>) -> LoadAttribution<'a> {
@@ -178,7 +178,7 @@ fn diagnose_group(
     let (lengths, slope) = (stalled.lengths(), stalled.slope()?);
     let (median, longest) = (lengths.median()?, lengths.max()?);
     let wait = waits(stalled.stalls.iter().copied()).median()?;
-    let doing = attribute_effect(input, run);
+    let attribution = attribute_effect(input, run);
     let cause = format!(
         "{}: {} stalled {}, and delayed {} of {} ({}). No reply arrived during a stall. After a stall, the delayed replies arrived within {} (median over the stalls). The delay jumps and then falls by {:.2} ms per millisecond; with a queue it would rise gradually. {}{}",
         input.name(pair),
@@ -190,15 +190,15 @@ fn diagnose_group(
         millis(stalled.bursts().median()?),
         -slope,
         stalled.stalled_part().evidence(),
-        of_load(doing),
+        load_text(attribution),
     );
     let mut result = RuleResult::new(
         cause,
-        remedy(stalled.stalled_part(), doing),
+        remedy(stalled.stalled_part(), attribution),
         stalled.confidence(),
     )
     .with_added_latency(wait)
-    .with("stalls", real(stalled.stalls.len()), "stalls")
+    .with("stalls", to_f64(stalled.stalls.len()), "stalls")
     .with("median length", median, "ms")
     .with("longest", longest, "ms")
     .with_share(
@@ -253,8 +253,8 @@ impl StalledPart {
     }
 }
 
-fn of_load(doing: LoadAttribution<'_>) -> String {
-    match doing {
+fn load_text(attribution: LoadAttribution<'_>) -> String {
+    match attribution {
         LoadAttribution::NotLoad => String::new(),
         LoadAttribution::Load(load, calm) => format!(
             " The background load {load} causes it: without the load stalls delay messages by {} on average.",
@@ -264,7 +264,7 @@ fn of_load(doing: LoadAttribution<'_>) -> String {
     }
 }
 
-fn remedy(stalled_part: StalledPart, doing: LoadAttribution<'_>) -> String {
+fn remedy(stalled_part: StalledPart, attribution: LoadAttribution<'_>) -> String {
     let usual_remedy = match stalled_part {
         StalledPart::Program => {
             "on the peer, check the CPU quota (nr_throttled in cpu.stat of its cgroup, cpu.max), the run queue (/proc/PID/schedstat), garbage collection and locks. Give the server application a dedicated core or a larger quota"
@@ -276,9 +276,9 @@ fn remedy(stalled_part: StalledPart, doing: LoadAttribution<'_>) -> String {
             "on the peer, check steal time (st in vmstat), the CPU quota (nr_throttled in cpu.stat of its cgroup), pinning and pauses of the application; give it a dedicated core"
         }
     };
-    let of_load =
+    let load_remedy =
         "reduce the number of neighbours, pin them to other cores, or use dedicated cores";
-    doing.remedy(usual_remedy, of_load)
+    attribution.remedy(usual_remedy, load_remedy)
 }
 
 #[cfg(test)]

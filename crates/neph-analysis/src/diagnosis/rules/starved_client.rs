@@ -12,7 +12,7 @@ use neph_stats::{Sorted, quantile};
 use crate::diagnosis::{Confidence, Level, Need, Rule, RuleInput, RuleResult, Run, SortedValues};
 use crate::numbers::{millis, percent};
 use crate::table::QUANTILES;
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 use quantile_shift::QuantileShift;
 
 pub(crate) const RULE: Rule = Rule {
@@ -136,7 +136,7 @@ impl<'r> SiteScenario<'r> {
                 measured: measured.value().number()?,
                 without_delays: without_delays.value().number()?,
                 low: measured.low().number()?,
-                delayed: real(delayed) / real(messages.max(1)),
+                delayed: to_f64(delayed) / to_f64(messages.max(1)),
             })
         });
         Self {
@@ -342,7 +342,7 @@ fn note_delays(host: &str, scenarios: &[SiteScenario<'_>]) -> Option<RuleResult>
     let mut runs = scenarios.iter().flat_map(|scenario| &scenario.runs);
     let is_flagged = runs.any(|run| run.is_flagged);
     let is_noted =
-        delayed >= MIN_DELAYED_MESSAGES && real(delayed) >= MIN_NOTED_SHARE * real(messages);
+        delayed >= MIN_DELAYED_MESSAGES && to_f64(delayed) >= MIN_NOTED_SHARE * to_f64(messages);
     if delayed == 0 || !(is_flagged || is_noted) {
         return None;
     }
@@ -350,7 +350,7 @@ fn note_delays(host: &str, scenarios: &[SiteScenario<'_>]) -> Option<RuleResult>
         .iter()
         .flat_map(|scenario| scenario.shifts.iter().map(move |shift| (scenario, shift)));
     let (scenario, largest) = shifts.max_by(|(_, a), (_, b)| a.size().total_cmp(&b.size()))?;
-    let share = real(delayed) / real(messages.max(1));
+    let share = to_f64(delayed) / to_f64(messages.max(1));
     let text = format!(
         "{host} delayed {delayed} of {} ({}) by 1 ms or more. Without all delays of this host, also those below 1 ms, {} ({}). {}",
         plural(messages, "message"),
@@ -362,7 +362,7 @@ fn note_delays(host: &str, scenarios: &[SiteScenario<'_>]) -> Option<RuleResult>
     let confidence = Confidence::new(Level::Sure, "");
     let mut result = RuleResult::new(text, String::new(), confidence)
         .into_note()
-        .with("messages delayed", real(delayed), "messages")
+        .with("messages delayed", to_f64(delayed), "messages")
         .with("without the client's delays", largest.without_delays, "ms")
         .with("as measured", largest.measured, "ms");
     for run in &scenario.runs {

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neph_model::{Outcome, Seq, Span, Stage, StageSet};
 
-use super::{Stall, Task, millis, read, stalls};
+use super::{Stall, Task, millis, read_time, stalls};
 use crate::data::{Exchange, FlowData};
 use crate::diagnosis::{SortedValues, Times};
-use crate::text::real;
+use crate::text::to_f64;
 
 /// Quantile of the reply times without delay.
 const USUAL_QUANTILE: f64 = 0.05;
@@ -109,7 +109,9 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
     let mut due_by_connection: BTreeMap<u32, f64> = BTreeMap::new();
     let mut tasks = Vec::new();
     for exchange in sent_messages() {
-        let (Some(begun), Some(departure)) = (exchange.begun, departure(flow, exchange)) else {
+        let (Some(send_started), Some(departure)) =
+            (exchange.send_started, departure(flow, exchange))
+        else {
             continue;
         };
         let mut due = departure + usual;
@@ -121,7 +123,7 @@ fn requests(flow: &FlowData) -> Option<(Vec<Task>, f64)> {
         }
         tasks.push(Task {
             seq: exchange.seq,
-            requested: millis(begun) + usual,
+            requested: millis(send_started) + usual,
             due,
             done: arrival(flow, exchange),
         });
@@ -138,18 +140,18 @@ fn opens_connection(flow: &FlowData, exchange: &Exchange) -> bool {
 /// When a request departed, as far as known: a wait for TCP's window is no wait for the peer. A message that
 /// opens a connection waits for the peer from its start.
 fn departure(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
-    let begun = millis(exchange.begun?);
+    let send_started = millis(exchange.send_started?);
     let sets = || flow.ledger(exchange).map(|(set, _)| set);
     let is_known =
         sets().any(|set| set.contains(Stage::Network) && !set.contains(Stage::SendWindow));
     if opens_connection(flow, exchange) || !is_known {
-        return Some(begun);
+        return Some(send_started);
     }
     let before = flow
         .ledger(exchange)
         .take_while(|(set, _)| !set.contains(Stage::Network));
     let waited = before.filter(|(set, _)| *set != StageSet::only(Stage::Lateness));
-    Some(begun + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
+    Some(send_started + waited.map(|(_, time)| time.millis_f64()).sum::<f64>())
 }
 
 /// When a reply arrived in the client's kernel, as far as known; else when it was read.
@@ -157,7 +159,7 @@ fn arrival(flow: &FlowData, exchange: &Exchange) -> Option<f64> {
     let own_kernel = StageSet::only(Stage::OwnKernel);
     let mut unread = flow.ledger(exchange).filter(|(set, _)| *set == own_kernel);
     let unread = unread.next().map_or(0.0, |(_, time)| time.millis_f64());
-    Some(read(exchange)? - unread)
+    Some(read_time(exchange)? - unread)
 }
 
 /// Whether the client application kept sending meanwhile.
@@ -169,12 +171,12 @@ fn client_kept_sending(flow: &FlowData, stall: &Stall) -> bool {
     let late = MAX_LATE_SHARE * stall.length();
     let is_in_time = |exchange: &&Exchange| {
         exchange
-            .begun
+            .send_started
             .is_some_and(|at| (at - exchange.intended).millis_f64() <= late)
     };
     let (due_count, in_time) = (due.clone().count(), due.filter(is_in_time).count());
     // After the last message was due, nothing shows it.
-    real(in_time) >= MIN_IN_TIME_SHARE * real(due_count)
+    to_f64(in_time) >= MIN_IN_TIME_SHARE * to_f64(due_count)
 }
 
 /// The messages that waited in a stall.
@@ -233,19 +235,19 @@ impl<'s> StallMessages<'s> {
         if 2 * intact.count() < self.messages.len() || self.reads_at_send_pace() {
             return false;
         }
-        several || self.has_marks() || self.stall.length() > TIMEOUT_MS + 2.0 * usual
+        several || self.has_read_timestamps() || self.stall.length() > TIMEOUT_MS + 2.0 * usual
     }
 
     /// When each was sent and read, each on its own side's clock.
     fn reads(&self) -> Vec<(f64, f64)> {
         let times = self.messages.iter().filter_map(|exchange| {
             let read = Span::from_nanos(exchange.peer_app_rx?.nanos());
-            Some((millis(exchange.begun?), read.millis_f64()))
+            Some((millis(exchange.send_started?), read.millis_f64()))
         });
         times.collect()
     }
 
-    fn has_marks(&self) -> bool {
+    fn has_read_timestamps(&self) -> bool {
         2 * self.reads().len() >= self.messages.len()
     }
 
@@ -258,7 +260,7 @@ impl<'s> StallMessages<'s> {
             read >= MIN_PACE * sent
         };
         let at_pace = reads.windows(2).filter(is_at_pace).count();
-        self.has_marks() && 2 * at_pace + 1 >= reads.len()
+        self.has_read_timestamps() && 2 * at_pace + 1 >= reads.len()
     }
 }
 

@@ -34,7 +34,7 @@ fn tasks_done_together_after_a_silence_show_a_stall() {
 }
 
 #[test]
-fn a_stall_that_is_there_from_the_first_message_on_is_one_too() {
+fn a_stall_from_the_first_message_on_is_detected() {
     let tasks = tasks_every_10_ms(|due| Some(due.max(450.0) + 0.1));
     let stalls = stalls(&tasks, &[]);
     assert_eq!(stalls.len(), 1, "{stalls:?}");
@@ -56,7 +56,7 @@ fn a_queue_that_fills_and_drains_is_no_stall() {
 }
 
 #[test]
-fn a_longer_path_or_single_late_ones_are_no_stall() {
+fn a_longer_path_or_single_late_tasks_are_no_stall() {
     let tasks = tasks_every_10_ms(|due| {
         let is_longer = (500.0..900.0).contains(&due);
         let is_late = (due / 170.0).fract() < 0.01;
@@ -76,7 +76,7 @@ fn activity_during_the_silence_rules_out_a_stall() {
 }
 
 #[test]
-fn a_quota_shows_as_stalls() {
+fn a_cpu_quota_shows_as_stalls() {
     // 10 ms of work in each 100 ms, and each task takes 0.8 ms.
     let (mut free_at, mut done_times) = (0.0_f64, Vec::new());
     for number in 0..200_u32 {
@@ -150,7 +150,7 @@ fn tasks_that_wait_no_longer_in_a_silence_show_no_stall() {
 
 /// The same silence: once everything goes on waiting behind it, once nothing does.
 #[test]
-fn a_silence_after_which_everything_goes_on_waiting_is_no_stall() {
+fn a_silence_followed_by_a_standing_queue_is_no_stall() {
     let tasks_behind_queue = |queue: f64| {
         tasks_every_10_ms(|due| {
             Some(match due {

@@ -6,7 +6,7 @@ use super::rules_of;
 use super::world::{Queue, World};
 
 #[test]
-fn a_quiet_path_has_no_cause() {
+fn an_undisturbed_path_has_no_root_cause() {
     for seed in 0..8 {
         let world = World {
             seed,
@@ -19,7 +19,7 @@ fn a_quiet_path_has_no_cause() {
 }
 
 #[test]
-fn jitter_is_neither_paths_nor_a_queue() {
+fn jitter_is_reported_neither_as_ecmp_nor_as_bufferbloat() {
     for seed in 0..8 {
         let world = World {
             seed,
@@ -32,7 +32,7 @@ fn jitter_is_neither_paths_nor_a_queue() {
 }
 
 #[test]
-fn a_route_that_changed_is_not_chosen_by_ports() {
+fn a_route_change_is_not_reported_as_ecmp() {
     let world = World {
         path_change_ms: 8.0,
         ports: vec![40_001, 40_002],
@@ -43,7 +43,7 @@ fn a_route_that_changed_is_not_chosen_by_ports() {
 }
 
 #[test]
-fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
+fn a_temporary_route_change_is_not_reported_as_ecmp() {
     // Of 12 blocks the middle four, two, or one.
     for later in [0.33..0.66, 0.45..0.6, 0.4..0.45] {
         for path_change_ms in [4.0, 8.0] {
@@ -63,7 +63,7 @@ fn a_route_that_came_back_or_one_disturbed_experiment_is_no_choice_of_ports() {
 }
 
 #[test]
-fn a_window_that_grows_for_the_first_time_is_not_forgotten() {
+fn slow_start_of_a_new_connection_is_not_reported_as_idle_restart() {
     let world = World {
         round_trip_ms: 40.0,
         sizes: vec![100_000],
@@ -75,7 +75,7 @@ fn a_window_that_grows_for_the_first_time_is_not_forgotten() {
 }
 
 #[test]
-fn small_messages_need_no_window() {
+fn messages_within_the_initial_window_show_no_idle_restart() {
     let world = World {
         has_idle_restart: true,
         sizes: vec![1024],
@@ -86,7 +86,7 @@ fn small_messages_need_no_window() {
 }
 
 #[test]
-fn a_longer_way_for_a_while_is_no_queue() {
+fn a_temporarily_longer_path_is_not_reported_as_bufferbloat() {
     let world = World {
         longer_path: Some(Queue {
             from: 4.0,
@@ -99,7 +99,7 @@ fn a_longer_way_for_a_while_is_no_queue() {
 }
 
 #[test]
-fn retransmissions_on_a_longer_path_are_no_queue_that_fills_and_drains() {
+fn retransmissions_on_a_longer_path_are_not_reported_as_bufferbloat() {
     for handshake_round_trips in [None, Some(1.0)] {
         for seed in 0..6 {
             let world = World {
@@ -123,7 +123,7 @@ fn retransmissions_on_a_longer_path_are_no_queue_that_fills_and_drains() {
 }
 
 #[test]
-fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
+fn a_temporarily_longer_path_with_jitter_is_not_reported_as_bufferbloat() {
     for seed in 0..12 {
         for (jitter_ms, peak_ms) in [(0.5, 8.0), (0.7, 8.0), (1.0, 10.0), (1.0, 20.0)] {
             let world = World {
@@ -147,7 +147,7 @@ fn a_longer_way_for_a_while_over_a_path_with_jitter_is_no_queue() {
 }
 
 #[test]
-fn a_proxy_whose_acknowledgements_travel_with_the_reply_is_no_slow_link() {
+fn piggybacked_acknowledgements_of_a_proxy_are_not_reported_as_slow_link() {
     let world = World {
         round_trip_ms: 5.9,
         proxy_ms: 4.4,
@@ -178,7 +178,7 @@ fn a_permanent_queue_is_not_diagnosed_as_bufferbloat() {
 }
 
 #[test]
-fn a_window_that_a_loss_closed_was_not_forgotten() {
+fn a_window_reduced_by_loss_is_not_reported_as_idle_restart() {
     let world = World {
         round_trip_ms: 40.0,
         loss: 0.02,
@@ -243,7 +243,7 @@ fn an_outage_is_one_loss() {
 }
 
 #[test]
-fn losses_of_which_most_come_upon_a_queue_are_not_random_however_long_it_stands() {
+fn losses_in_a_long_standing_queue_are_not_random() {
     let world = World {
         intervals_ms: vec![20],
         seconds: 40.0,
@@ -270,7 +270,7 @@ fn wake_up_delays_of_50_us_are_no_root_cause() {
 }
 
 #[test]
-fn a_window_that_the_receiver_or_pacing_holds_is_not_forgotten() {
+fn a_window_limited_by_receiver_or_pacing_is_not_reported_as_idle_restart() {
     let world = World {
         round_trip_ms: 40.0,
         sizes: vec![100_000],
@@ -327,7 +327,7 @@ fn no_slow_start_after_idle_with_bbr_or_the_sysctl_off() {
 }
 
 #[test]
-fn a_pool_that_fills_is_no_connection_for_every_message() {
+fn filling_a_connection_pool_is_not_reported_as_connection_setup() {
     let world = World {
         handshake_round_trips: Some(2.0),
         handshake_share: 0.1,
@@ -338,7 +338,7 @@ fn a_pool_that_fills_is_no_connection_for_every_message() {
 }
 
 #[test]
-fn lost_segments_are_blamed_on_neither_client_nor_server() {
+fn lost_segments_are_reported_neither_as_starved_client_nor_as_slow_server() {
     let lossy_replies = World {
         reply_bytes: 100_000,
         reply_segment_loss: 0.002,

@@ -166,7 +166,7 @@ fn handshakes_are_counted_in_round_trips() {
 }
 
 #[test]
-fn connections_that_most_messages_open_cost_by_their_share() {
+fn connection_setup_cost_is_weighted_by_the_share_of_opening_messages() {
     let world = World {
         handshake_round_trips: Some(1.0),
         handshake_share: 0.75,
@@ -191,7 +191,7 @@ fn connections_that_most_messages_open_cost_by_their_share() {
 }
 
 #[test]
-fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
+fn cryptography_of_a_handshake_is_not_counted_in_round_trips() {
     let world = World {
         round_trip_ms: 0.3,
         jitter_ms: 0.01,
@@ -206,7 +206,7 @@ fn the_arithmetic_of_a_handshake_is_not_counted_in_round_trips() {
 }
 
 #[test]
-fn whoever_answers_behind_a_proxy_is_farther_than_whoever_acknowledges() {
+fn a_proxy_is_reported_with_the_rtt_behind_it() {
     let world = World {
         proxy_ms: 1.3,
         sizes: vec![256],
@@ -253,7 +253,7 @@ fn rarely_empty_queue() -> World {
 }
 
 #[test]
-fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages() {
+fn few_echoes_in_a_rarely_empty_queue_are_not_reported_as_slow_icmp() {
     let diagnosis = diagnoses_of(&rarely_empty_queue());
     assert!(
         diagnosis.iter().all(|cause| cause.rule != "icmp-differs"),
@@ -278,7 +278,7 @@ fn the_quickest_of_few_echoes_may_be_slower_than_the_quickest_of_many_messages()
 }
 
 #[test]
-fn messages_that_queue_in_the_sender_are_reported_with_the_place() {
+fn head_of_line_blocking_is_reported_with_window_or_interface_queue() {
     let world = World {
         round_trip_ms: 150.0,
         max_window: Some(400),

@@ -48,7 +48,7 @@ fn slow_server(processing_ms: f64) -> World {
 }
 
 #[test]
-fn a_server_that_is_slow_only_under_the_plan_s_load_is_not_to_be_profiled() {
+fn a_server_slow_only_under_load_needs_no_profiling() {
     let slow_servers = causes(
         &without_and_with(&slow_server(0.0), &slow_server(30.0)),
         "slow-server",
@@ -90,7 +90,7 @@ fn the_load_is_not_blamed_for_a_server_equally_slow_without_it() {
 }
 
 #[test]
-fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() {
+fn a_server_above_the_threshold_only_under_load_needs_no_profiling() {
     let near = |processing_ms| World {
         round_trip_ms: 0.3,
         processing_ms,
@@ -105,7 +105,7 @@ fn a_server_that_is_worth_a_sentence_only_under_the_load_need_not_be_profiled() 
 }
 
 #[test]
-fn a_slow_server_that_a_load_makes_far_slower_is_two_causes() {
+fn a_slow_server_made_far_slower_by_load_has_two_causes() {
     let slow_servers = causes(
         &without_and_with(&slow_server(10.0), &slow_server(60.0)),
         "slow-server",
@@ -183,7 +183,7 @@ fn only_load_cause(data: &CampaignData, rule: &str) -> Diagnosis {
 }
 
 #[test]
-fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
+fn a_queue_filled_only_by_the_plans_load_is_not_attributed_to_other_traffic() {
     let quiet = World {
         queue: None,
         ..World::with_queue()
@@ -213,7 +213,7 @@ fn a_queue_that_only_the_plan_s_load_fills_is_not_others() {
 }
 
 #[test]
-fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path() {
+fn datagram_loss_only_under_load_is_attributed_to_the_load() {
     let lossy = |loss| World {
         loss,
         probe: ProbeKind::Udp,
@@ -235,7 +235,7 @@ fn datagrams_that_get_lost_only_under_the_plan_s_load_are_no_fault_of_the_path()
 }
 
 #[test]
-fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
+fn messages_queued_behind_the_plans_load_need_no_lower_rate() {
     let slow = World {
         round_trip_ms: 150.0,
         max_window: Some(400),
@@ -255,7 +255,7 @@ fn messages_that_queue_behind_the_plan_s_load_need_not_be_sent_less_often() {
 }
 
 #[test]
-fn experiments_under_a_load_that_delays_all_of_their_messages_are_no_longer_path() {
+fn delay_of_all_messages_under_load_is_not_reported_as_ecmp() {
     // Each from ports of its own.
     let world_with = |round_trip_ms, seed| World {
         seed,
@@ -301,7 +301,7 @@ fn permanent_causes_are_evaluated_without_the_plans_load() {
 }
 
 #[test]
-fn echoes_that_only_a_load_crowds_out_meet_no_limit() {
+fn echoes_lost_only_under_load_show_no_icmp_rate_limit() {
     let mut data = without_and_with(&slow_server(0.0), &slow_server(0.0));
     let lose_echoes = |data: &mut CampaignData, experiments: std::ops::Range<usize>| {
         for experiment in &mut data.experiments[experiments] {
@@ -376,7 +376,7 @@ fn every_load_under_which_the_host_was_busy_is_named_and_no_other() {
 }
 
 #[test]
-fn echoes_that_only_a_load_delays_take_no_other_way() {
+fn echoes_delayed_only_under_load_are_not_reported_as_slow_icmp() {
     let far = World {
         icmp_ms: 6.0,
         ..World::default()

@@ -32,7 +32,7 @@ fn black_holes(data: &CampaignData) -> Vec<(&'static str, Level)> {
 }
 
 #[test]
-fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
+fn lost_large_messages_and_received_small_ones_are_a_path_mtu_black_hole() {
     for probe in [ProbeKind::Ws, ProbeKind::Udp] {
         let world = World {
             probe,
@@ -53,7 +53,7 @@ fn small_messages_that_pass_and_full_ones_that_never_do_are_a_black_hole() {
 }
 
 #[test]
-fn large_requests_alone_need_echoes_that_pass_and_no_acknowledgement() {
+fn large_requests_alone_need_received_echoes_and_no_acknowledgement() {
     let world = World {
         sizes: vec![4_000],
         ..World::default()

@@ -50,7 +50,7 @@ fn rules_without_any_reply_report_that_they_need_one() {
 }
 
 #[test]
-fn connection_attempts_send_nothing_that_could_be_stamped() {
+fn connection_attempts_have_no_send_timestamps() {
     let reasons = not_evaluated(&[message(Outcome::Reply)]);
     let idle = reasons.iter().find(|need| need.starts_with("slow start"));
     assert_eq!(

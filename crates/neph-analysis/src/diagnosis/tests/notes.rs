@@ -12,7 +12,7 @@ fn diagnoses_of(world: &World) -> Diagnoses {
 }
 
 #[test]
-fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_is_a_cause() {
+fn client_delays_are_a_note_and_a_root_cause_if_they_move_a_quantile() {
     for seed in 0..8 {
         let few = World {
             seed,
@@ -61,7 +61,7 @@ fn a_machine_that_delays_a_few_messages_is_noted_and_one_that_moves_a_quantile_i
 }
 
 #[test]
-fn messages_that_were_not_sent_count_as_slower_than_every_reply_as_in_the_tables() {
+fn unsent_messages_count_as_slower_than_every_reply() {
     let world = World {
         client_delay_ms: 8.0,
         client_delay_share: 0.05,
@@ -83,12 +83,12 @@ fn messages_that_were_not_sent_count_as_slower_than_every_reply_as_in_the_tables
 }
 
 #[test]
-fn a_quiet_machine_is_not_even_noted() {
+fn an_idle_client_host_has_no_note() {
     assert!(diagnoses_of(&World::default()).notes.is_empty());
 }
 
 #[test]
-fn replies_that_wait_behind_a_lost_one_are_no_doing_of_our_machine() {
+fn replies_held_behind_a_lost_segment_are_no_client_delays() {
     for interval in [5, 20] {
         let world = World {
             round_trip_ms: 30.0,
@@ -123,8 +123,8 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
         "{:#?}",
         diagnoses.not_evaluated
     );
-    let printed = diagnoses.no_cause();
-    assert_eq!(printed, "No root cause found by the 15 rules.");
+    let text = diagnoses.no_cause();
+    assert_eq!(text, "No root cause found by the 15 rules.");
     let mut data = two_sizes.campaign();
     for experiment in &mut data.experiments {
         experiment.flows.truncate(1);
@@ -134,10 +134,10 @@ fn rules_that_were_not_evaluated_report_what_they_need() {
     let diagnoses = diagnose(&data, &PlotSettings::default());
     let rules = ["head-of-line", "icmp-differs", "l7-proxy", "clock-step"];
     assert_eq!(not_evaluated(&diagnoses), rules);
-    let printed = diagnoses.no_cause();
+    let text = diagnoses.no_cause();
     assert!(
-        printed.contains("by the 11 rules that were evaluated"),
-        "{printed}"
+        text.contains("by the 11 rules that were evaluated"),
+        "{text}"
     );
     let not_evaluated = diagnoses.not_evaluated_text().join("\n");
     assert!(

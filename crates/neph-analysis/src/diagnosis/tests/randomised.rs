@@ -308,7 +308,7 @@ fn assert_accurate(total: Score) {
 }
 
 #[test]
-fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
+fn rules_are_accurate_for_the_worlds_they_were_tuned_with() {
     let (total, mistakes) = score(TUNED_SEEDS);
     println!("{}", mistakes.join("\n"));
     assert_accurate(total);
@@ -316,7 +316,7 @@ fn of_two_hundred_random_worlds_the_causes_are_named_and_nothing_else() {
 
 /// Prints no seed, so that no rule is tuned with it.
 #[test]
-fn of_worlds_that_no_rule_was_adjusted_to_as_many_causes_are_named() {
+fn rules_are_accurate_for_unseen_worlds() {
     let (total, _) = score(UNSEEN_SEEDS);
     assert_accurate(total);
 }

@@ -48,7 +48,7 @@ fn only_stall(world: &World, rule: &str) -> Diagnosis {
 }
 
 #[test]
-fn a_peer_that_stands_still_is_named_with_its_stalls() {
+fn a_stalled_peer_is_reported_with_its_stalls() {
     for (party, level, subject) in [
         (
             StalledParty::Program,
@@ -99,7 +99,7 @@ fn a_stalled_server_is_also_slow_only_with_long_processing_times() {
 }
 
 #[test]
-fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
+fn a_stalled_client_is_reported_whether_it_sends_late_or_skips_messages() {
     for party in [StalledParty::ClientLate, StalledParty::ClientSkips] {
         for world in with_each_probe(&stalled_world(party)) {
             let diagnosis = only_stall(&world, "stalled-client");
@@ -119,7 +119,7 @@ fn a_client_that_stands_still_is_named_whether_it_sends_late_or_not_at_all() {
 }
 
 #[test]
-fn a_quota_of_half_a_core_is_named() {
+fn a_cpu_quota_of_half_a_core_is_reported() {
     let throttled = World {
         stalling: Some(Stalling {
             party: StalledParty::Program,
@@ -133,7 +133,7 @@ fn a_quota_of_half_a_core_is_named() {
 }
 
 #[test]
-fn echoes_that_meet_each_stall_are_no_slow_echoes() {
+fn echoes_delayed_by_stalls_are_not_reported_as_slow_icmp() {
     // Five a second, and a peer that is awake between two of them.
     let mut data = World {
         probe: ProbeKind::Udp,

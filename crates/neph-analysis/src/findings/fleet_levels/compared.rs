@@ -68,7 +68,7 @@ pub(crate) fn prepare(
 /// Adds the judgement to each.
 pub(crate) fn decide(levels: &mut [LevelVersusFirst], decisions: &Decisions) {
     for compared in levels.iter_mut().flat_map(|level| &mut level.compared) {
-        compared.decision = compared.claim_index.map(|index| decisions.at(index));
+        compared.decision = compared.claim_index.map(|index| decisions.for_claim(index));
     }
 }
 

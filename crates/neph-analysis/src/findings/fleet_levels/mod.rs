@@ -16,7 +16,7 @@ pub(crate) use compared::{comparisons, decide, prepare};
 use super::compare::{UNKNOWN_AMOUNT, format_or_infinity, interval_text};
 use super::{Finding, FindingKind};
 use crate::numbers::{count, signed};
-use crate::text::{plural, real};
+use crate::text::{plural, to_f64};
 
 /// For each group of scenarios, a sentence per level other than the first.
 pub(crate) fn findings(comparisons: &[LevelVersusFirst]) -> Vec<Finding> {
@@ -48,14 +48,14 @@ impl LevelVersusFirst {
             .about(&self.endpoint)
             .about(&self.level)
             .about(&self.first)
-            .with("experiments_first", real(first.n.1))
-            .with("experiments_other", real(first.n.0))
-            .with("comparisons_together", real(first.family_size()));
+            .with("experiments_first", to_f64(first.n.1))
+            .with("experiments_other", to_f64(first.n.0))
+            .with("comparisons_together", to_f64(first.family_size()));
         for compared in &self.compared {
             let key = compared.key();
             finding = finding
-                .with(&format!("{key}_n_first"), real(compared.n.1))
-                .with(&format!("{key}_n_other"), real(compared.n.0))
+                .with(&format!("{key}_n_first"), to_f64(compared.n.1))
+                .with(&format!("{key}_n_other"), to_f64(compared.n.0))
                 .with(&format!("{key}_shift"), compared.shift);
             if let Some(decision) = compared.decision {
                 finding = finding

@@ -318,7 +318,7 @@ fn the_clock_page_contains_the_simulated_errors() {
 }
 
 #[test]
-fn offsets_are_thinned_to_what_a_figure_can_show() {
+fn offsets_are_thinned_to_the_maximum_of_a_figure() {
     let mut offsets = FigureOffsets::default();
     for at in 0..1_000_000 {
         offsets.push(at, at);

@@ -24,9 +24,9 @@ fn points_without_duplicates() -> [PointPackets; 3] {
     })
 }
 
-/// One in `every` packets is a duplicate 30 ns later.
-fn mirrored(packets: &PointPackets, every: usize) -> PointPackets {
-    let duplicates = packets.iter().step_by(every);
+/// One in `interval` packets is a duplicate 30 ns later.
+fn mirrored(packets: &PointPackets, interval: usize) -> PointPackets {
+    let duplicates = packets.iter().step_by(interval);
     let duplicates = duplicates.map(|(at, bytes)| (at + 30, bytes.clone()));
     let mut all_packets: PointPackets = packets.iter().cloned().chain(duplicates).collect();
     all_packets.sort();

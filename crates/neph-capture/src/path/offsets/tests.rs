@@ -5,10 +5,10 @@ use super::*;
 
 const MILLI: i64 = 1_000_000;
 
-fn fitted(fits: Vec<ClockFit>, hidden: Vec<Option<i64>>) -> FittedOffsets {
+fn fitted(fits: Vec<ClockFit>, hidden_steps: Vec<Option<i64>>) -> FittedOffsets {
     FittedOffsets {
         fits,
-        hidden_steps: hidden,
+        hidden_steps,
         set_intervals: Vec::new(),
         steps: Vec::new(),
         conversion: SteadyTimeConversion::default(),
@@ -32,30 +32,30 @@ fn fit(at: i64, offset: i64, bound: i64, (rate, rate_bound): (f64, f64)) -> Cloc
 proptest! {
     /// Two fits that are as wrong as they may be, and a step between them: the truth lies within the bound.
     #[test]
-    fn a_bound_between_two_fits_holds_for_a_step_that_neither_shows(
+    fn the_error_bound_between_two_fits_includes_a_hidden_step(
         seconds in 1..100_i64,
-        (when, by) in (0..1_000_i64, -30 * MILLI..30 * MILLI),
+        (step_permille, by) in (0..1_000_i64, -30 * MILLI..30 * MILLI),
         (rate, wander) in (-1e-4..1e-4, -1e-6..1e-6),
         bounds in prop::array::uniform2((MILLI / 10..20 * MILLI, -1.0..1.0, 1e-7..4e-4, -1.0..1.0)),
         is_known: bool,
     ) {
-        let whole = seconds * SECOND_NANOS;
-        let set = whole / 1_000 * when;
+        let duration = seconds * SECOND_NANOS;
+        let step_at = duration / 1_000 * step_permille;
         let truth = |at: i64| {
-            let bent = scaled(wander, (at - whole / 2).abs());
-            scaled(rate, at) + bent + if at > set { by } else { 0 }
+            let wander_offset = scaled(wander, (at - duration / 2).abs());
+            scaled(rate, at) + wander_offset + if at > step_at { by } else { 0 }
         };
-        let [before, after] = [(0, bounds[0]), (whole, bounds[1])].map(|(at, bounds_of_fit)| {
-            let (bound, off, rate_bound, turned) = bounds_of_fit;
-            let offset = truth(at) + scaled(off, bound - 1);
-            fit(at, offset, bound, (rate + turned * rate_bound, rate_bound))
+        let [before, after] = [(0, bounds[0]), (duration, bounds[1])].map(|(at, bounds_of_fit)| {
+            let (bound, error_share, rate_bound, rate_error_share) = bounds_of_fit;
+            let offset = truth(at) + scaled(error_share, bound - 1);
+            fit(at, offset, bound, (rate + rate_error_share * rate_bound, rate_bound))
         });
-        let hidden = is_known.then_some(by.abs());
-        let fitted = fitted(vec![before, after], vec![hidden]);
-        for here in (0..=50).map(|part| whole / 50 * part) {
-            let offset = fitted.at(here).unwrap();
-            let off = (offset.value().nanos() - truth(here)).abs();
-            prop_assert!(off <= offset.bound().nanos(), "{here}: {offset:?} is {off} off");
+        let hidden_step = is_known.then_some(by.abs());
+        let fitted = fitted(vec![before, after], vec![hidden_step]);
+        for at in (0..=50).map(|part| duration / 50 * part) {
+            let offset = fitted.at(at).unwrap();
+            let error = (offset.value().nanos() - truth(at)).abs();
+            prop_assert!(error <= offset.bound().nanos(), "{at}: {offset:?} is {error} off");
         }
     }
 }
@@ -66,20 +66,20 @@ fn recorded(by: i64, queued: [bool; 2]) -> [Vec<OffsetLimit>; 2] {
     let mut recorded = [Vec::new(), Vec::new()];
     for index in 0..1_300 {
         let at = index * SECOND_NANOS / 2;
-        let stands = (at / SECOND_NANOS + 1) % 12 < 8;
+        let is_queued = (at / SECOND_NANOS + 1) % 12 < 8;
         // Something between 0 and 1 that never repeats.
         let scatter = |factor: i64| (index * factor) % 997 * MILLI / 997;
-        let [forward, back] = [(0, 611), (1, 389)].map(|(side, factor): (usize, i64)| {
+        let [forward, reverse] = [(0, 611), (1, 389)].map(|(side, factor): (usize, i64)| {
             let queue = 30 * MILLI + 20 * scatter(factor + 118);
-            20 * MILLI + scatter(factor) / 10 + i64::from(queued[side] && stands) * queue
+            20 * MILLI + scatter(factor) / 10 + i64::from(queued[side] && is_queued) * queue
         });
         let truth = if at + forward >= 327 * SECOND_NANOS {
             by
         } else {
             0
         };
-        for (limits, offset) in recorded.iter_mut().zip([truth + forward, truth - back]) {
-            let within = forward + back;
+        for (limits, offset) in recorded.iter_mut().zip([truth + forward, truth - reverse]) {
+            let within = forward + reverse;
             limits.push(OffsetLimit { at, within, offset });
         }
     }
@@ -98,22 +98,22 @@ fn widest(by: i64, queued: [bool; 2]) -> i64 {
     assert_eq!(course.steps(), [], "{by} {queued:?}");
     let moments = (0..16).map(|index| index * 43 * SECOND_NANOS);
     let fits: Vec<ClockFit> = moments.filter_map(|at| course.likeliest_at(at)).collect();
-    let hidden = find_hidden_steps(&course, &fits, nature);
-    let fitted = fitted(fits, hidden);
+    let hidden_steps = find_hidden_steps(&course, &fits, nature);
+    let fitted = fitted(fits, hidden_steps);
     let mut widest = 0;
     for at in (0..640 * 4).map(|quarter| quarter * SECOND_NANOS / 4) {
         let offset = fitted.at(at).unwrap();
         let truth = if at >= 327 * SECOND_NANOS { by } else { 0 };
-        let off = (offset.value().nanos() - truth).abs();
+        let error = (offset.value().nanos() - truth).abs();
         let bound = offset.bound().nanos();
-        assert!(off <= bound, "{by} {queued:?}: {off} at {at}, {bound}");
+        assert!(error <= bound, "{by} {queued:?}: {error} at {at}, {bound}");
         widest = widest.max(bound);
     }
     widest
 }
 
 #[test]
-fn a_capture_of_a_day_has_tight_bounds_without_a_step_and_true_ones_with_one() {
+fn a_long_capture_has_tight_bounds_without_a_step_and_valid_bounds_with_one() {
     for queued in [[false, false], [true, false], [false, true]] {
         let widest = widest(0, queued);
         assert!(widest < 25 * MILLI, "{queued:?} {widest}");

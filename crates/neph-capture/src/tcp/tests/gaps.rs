@@ -77,7 +77,7 @@ fn segments_in_reverse_order_after_a_reported_gap_are_out_of_order() {
 }
 
 #[test]
-fn gap_state_is_dropped_when_sequence_numbers_wrap() {
+fn reported_gaps_are_forgotten_when_sequence_numbers_wrap() {
     const HALF: u32 = 1 << 30;
     let mut test = with_two_reported_missing();
     test.add(30, Client, data(120, 10, 500));

@@ -68,7 +68,7 @@ fn codel_never_drops_below_its_target_delay() {
 }
 
 #[test]
-fn a_queue_that_returns_soon_is_dropped_from_at_the_earlier_rate() {
+fn codel_continues_at_its_earlier_rate_if_the_queue_returns_soon() {
     let mut codel = CoDelState::default();
     let first = drops(&mut codel, 0..1_000, 50);
     let count = i32::try_from(first.len()).expect("few");

@@ -98,7 +98,7 @@ fn every_example_of_an_overlay_or_a_proxy_is_a_valid_topology() {
 }
 
 #[test]
-fn every_overlay_and_balancer_is_on_a_page() {
+fn every_overlay_and_balancer_is_documented() {
     let kinds = crate::links::OVERLAY_KINDS
         .iter()
         .chain(crate::links::BALANCER_KINDS);
@@ -111,7 +111,7 @@ fn every_overlay_and_balancer_is_on_a_page() {
 }
 
 #[test]
-fn the_example_of_guests_is_a_valid_topology_and_every_kind_is_on_the_page() {
+fn the_guest_example_is_valid_and_every_guest_kind_is_documented() {
     let examples: Vec<&str> = examples(GUESTS).collect();
     let [guest_kind] = examples[..] else {
         panic!("{} examples", examples.len())

@@ -12,7 +12,7 @@ use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, Table, Value, 
 
 use crate::topology::quantity;
 use matrix::Matrix;
-use tables::{Document, link_table, node_table};
+use tables::{GeneratedTables, link_table, node_table};
 
 /// More than a lab can run, and its square can still be read.
 const MAX_SITES: usize = 64;
@@ -35,14 +35,14 @@ pub(super) fn expand(document: Table, problems: &Problems<'_>) -> Table {
         // Also if it is no list of tables, which was reported.
         return tables::without_key(document, "generate");
     }
-    let mut generated = Document::default();
+    let mut generated = GeneratedTables::default();
     for table in tables {
         generate(table, &mut generated);
     }
     generated.append_to(tables::without_key(document, "generate"))
 }
 
-fn generate(mut table: Fields<'_>, document: &mut Document) {
+fn generate(mut table: Fields<'_>, generated: &mut GeneratedTables) {
     let forms = [
         ("pair", Form::Pair),
         ("star", Form::Star),
@@ -61,10 +61,10 @@ fn generate(mut table: Fields<'_>, document: &mut Document) {
     };
     match form.map(|form| form.value) {
         None => return,
-        Some(Form::Pair) => pair(&mut table, &settings, document),
-        Some(Form::Star) => star(&mut table, &settings, document),
-        Some(Form::Mesh) => mesh(&mut table, &settings, document),
-        Some(Form::Tiers) => tiers(&mut table, &settings, document),
+        Some(Form::Pair) => pair(&mut table, &settings, generated),
+        Some(Form::Star) => star(&mut table, &settings, generated),
+        Some(Form::Mesh) => mesh(&mut table, &settings, generated),
+        Some(Form::Tiers) => tiers(&mut table, &settings, generated),
     }
     table.finish();
 }
@@ -77,18 +77,18 @@ struct CommonSettings {
 }
 
 impl CommonSettings {
-    fn add_site(&self, document: &mut Document, name: &str) {
+    fn add_site(&self, generated: &mut GeneratedTables, name: &str) {
         let table = node_table(name, self.site.as_ref(), &self.span);
-        document.sites.push(table);
+        generated.sites.push(table);
     }
 
-    fn add_router(&self, document: &mut Document, name: &str) {
-        document.routers.push(node_table(name, None, &self.span));
+    fn add_router(&self, generated: &mut GeneratedTables, name: &str) {
+        generated.routers.push(node_table(name, None, &self.span));
     }
 
-    fn add_link(&self, document: &mut Document, ends: [&str; 2]) {
+    fn add_link(&self, generated: &mut GeneratedTables, ends: [&str; 2]) {
         let table = link_table(ends, self.link.as_ref(), &self.span);
-        document.links.push(table);
+        generated.links.push(table);
     }
 }
 
@@ -124,7 +124,7 @@ fn names(table: &mut Fields<'_>, min_count: usize) -> Option<Vec<String>> {
 }
 
 /// Two sites and a link.
-fn pair(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
+fn pair(table: &mut Fields<'_>, settings: &CommonSettings, generated: &mut GeneratedTables) {
     let Some(names) = names(table, 2) else {
         return;
     };
@@ -133,30 +133,30 @@ fn pair(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Docume
         table.fault(table.span(), message, "write two names, or another shape");
         return;
     };
-    settings.add_site(document, a);
-    settings.add_site(document, b);
-    settings.add_link(document, [a, b]);
+    settings.add_site(generated, a);
+    settings.add_site(generated, b);
+    settings.add_link(generated, [a, b]);
 }
 
 /// Sites around a router.
-fn star(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
+fn star(table: &mut Fields<'_>, settings: &CommonSettings, generated: &mut GeneratedTables) {
     let centre = table.optional::<String>("centre");
     let centre = centre.map_or_else(|| "hub".to_owned(), |centre| centre.value);
     let Some(names) = names(table, 1) else {
         return;
     };
-    settings.add_router(document, &centre);
+    settings.add_router(generated, &centre);
     for name in &names {
-        settings.add_site(document, name);
-        settings.add_link(document, [name, &centre]);
+        settings.add_site(generated, name);
+        settings.add_link(generated, [name, &centre]);
     }
 }
 
 /// A link for each pair of sites: from a matrix of round trips, or all equal.
-fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
+fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, generated: &mut GeneratedTables) {
     let entry = table.entry("matrix");
     let matrix_name = entry.and_then(|entry| match &entry.node.value {
-        Value::Text(_) => Some(choice(&entry.node, matrix::NAMED)),
+        Value::Text(_) => Some(choice(&entry.node, matrix::NAMED_MATRICES)),
         _ => None,
     });
     let matrix = match (entry, matrix_name) {
@@ -172,11 +172,11 @@ fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Docume
             .map(|matrix| (matrix, entry.node.span.clone())),
         (None, _) => {
             if let Some(names) = names(table, 2) {
-                for_each_pair(&names, |a, b| settings.add_link(document, [a, b]));
+                for_each_pair(&names, |a, b| settings.add_link(generated, [a, b]));
                 for name in &names {
-                    settings.add_site(document, name);
+                    settings.add_site(generated, name);
                 }
-                document.is_mesh = true;
+                generated.is_mesh = true;
             }
             return;
         }
@@ -187,7 +187,7 @@ fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Docume
     for site in &matrix.sites {
         let mut node = node_table(&site.name, settings.site.as_ref(), &settings.span);
         tables::add_labels(&mut node, &site.labels, &span);
-        document.sites.push(node);
+        generated.sites.push(node);
     }
     for_each_pair(&matrix.names(), |a, b| {
         let mut link = link_table([a, b], settings.link.as_ref(), &settings.span);
@@ -196,9 +196,9 @@ fn mesh(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Docume
             let message = "the matrix sets the length of the links";
             table.fault(span, message, "leave delay out");
         }
-        document.links.push(link);
+        generated.links.push(link);
     });
-    document.is_mesh = true;
+    generated.is_mesh = true;
 }
 
 fn for_each_pair(names: &[String], mut on_pair: impl FnMut(&str, &str)) {
@@ -290,7 +290,7 @@ fn sites_per_tier(node: &Node) -> Result<u32, Fault> {
 
 /// Clients behind an access router, a core router, and the clouds behind it: the path from a user to a
 /// service in the first source.
-fn tiers(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Document) {
+fn tiers(table: &mut Fields<'_>, settings: &CommonSettings, generated: &mut GeneratedTables) {
     let mut tier_names = |key, label: &str| {
         let count = table.optional_with(key, sites_per_tier);
         match count.map_or(1, |count| count.value) {
@@ -316,16 +316,16 @@ fn tiers(table: &mut Fields<'_>, settings: &CommonSettings, document: &mut Docum
         tier_settings("core"),
         tier_settings("cloud"),
     );
-    settings.add_router(document, "access");
-    settings.add_router(document, "core");
-    core.add_link(document, ["access", "core"]);
+    settings.add_router(generated, "access");
+    settings.add_router(generated, "core");
+    core.add_link(generated, ["access", "core"]);
     for client in &clients {
-        access.add_site(document, client);
-        access.add_link(document, [client, "access"]);
+        access.add_site(generated, client);
+        access.add_link(generated, [client, "access"]);
     }
     for name in &clouds {
-        cloud.add_site(document, name);
-        cloud.add_link(document, ["core", name]);
+        cloud.add_site(generated, name);
+        cloud.add_link(generated, ["core", name]);
     }
 }
 

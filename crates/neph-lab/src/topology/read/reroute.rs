@@ -5,7 +5,7 @@ use std::ops::Range;
 use neph_text::{Fault, Fields, FromNode, Node, Problems, Spanned, did_you_mean};
 
 use super::link::LinkEnds;
-use super::schedule::{Effect, WhenSpec};
+use super::schedule::{Effect, RecurrenceSpec};
 use super::service;
 use crate::plan::routes;
 use crate::topology::{Link, Reroute, RerouteAction, Routing, Topology};
@@ -38,20 +38,20 @@ pub(super) fn reroutes(
 
 fn read_reroute(mut table: Fields<'_>, ends: LinkEnds<'_>, links: &[Link]) -> Option<Reroute> {
     let site = service::site_index(&mut table, "site", ends);
-    let when_spec = WhenSpec::read(&mut table);
+    let recurrence_spec = RecurrenceSpec::read(&mut table);
     let action = read_action(&mut table, site, ends, links);
     let effect = match action? {
         RerouteAction::Reshuffle => Effect::Permanent("a reshuffle"),
         RerouteAction::Weight { .. } => Effect::Temporary,
     };
-    when_spec.check(&table, effect);
+    recurrence_spec.check(&table, effect);
     table.finish();
-    let when = when_spec.when();
+    let recurrence = recurrence_spec.recurrence();
     Some(Reroute {
         site: site?,
-        at: when.at,
-        until: when.until,
-        every: when.every,
+        at: recurrence.at,
+        until: recurrence.until,
+        every: recurrence.every,
         action: action?,
     })
 }

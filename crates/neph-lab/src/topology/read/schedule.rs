@@ -29,15 +29,15 @@ pub(super) fn changes(link: &mut Fields<'_>, paths: &[PathSpec], traces: &Traces
 }
 
 fn read_change(mut table: Fields<'_>, paths: &[PathSpec], traces: &Traces) -> Option<Change> {
-    let when_spec = WhenSpec::read(&mut table);
+    let recurrence_spec = RecurrenceSpec::read(&mut table);
     let direction = direction(&mut table);
     let action = read_action(&mut table, paths, traces);
     let effect = match action.as_ref()? {
         ChangeAction::Reshuffle => Effect::Permanent("a reshuffle"),
         _ => Effect::Temporary,
     };
-    when_spec.check(&table, effect);
-    let Recurrence { at, until, every } = when_spec.when();
+    recurrence_spec.check(&table, effect);
+    let Recurrence { at, until, every } = recurrence_spec.recurrence();
     table.finish();
     Some(Change {
         direction,
@@ -66,13 +66,13 @@ pub(super) enum Effect {
 
 /// The times of an entry as in the file.
 #[derive(Debug)]
-pub(super) struct WhenSpec {
+pub(super) struct RecurrenceSpec {
     at: Option<Spanned<Span>>,
     until: Option<Spanned<Span>>,
     every: Option<Spanned<Span>>,
 }
 
-impl WhenSpec {
+impl RecurrenceSpec {
     pub(super) fn read(table: &mut Fields<'_>) -> Self {
         Self {
             at: table.optional_with("at", moment),
@@ -81,7 +81,7 @@ impl WhenSpec {
         }
     }
 
-    pub(super) fn when(&self) -> Recurrence {
+    pub(super) fn recurrence(&self) -> Recurrence {
         let span = |placed: &Option<Spanned<Span>>| placed.as_ref().map(|placed| placed.value);
         Recurrence {
             at: span(&self.at).unwrap_or_default(),
@@ -92,7 +92,7 @@ impl WhenSpec {
 
     /// Checks that the times are consistent.
     pub(super) fn check(&self, table: &Fields<'_>, effect: Effect) {
-        let at = self.when().at;
+        let at = self.recurrence().at;
         match (&self.until, &self.every, effect) {
             (Some(until), _, Effect::Permanent(action)) => {
                 let message = format!("{action} happens at a moment and lasts for ever");

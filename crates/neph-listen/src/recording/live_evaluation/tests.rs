@@ -170,7 +170,7 @@ fn evaluate_files(rules: &Rules, names: [&str; 3], paths: &[PathBuf]) -> Vec<Seg
     let names = names.map(str::to_owned);
     let clocks = vec![Offsets::Same, Offsets::Same];
     let passages = Passages::of(names.into(), hops.end(&[true; 2]), clocks);
-    rules.evaluate(&passages).found
+    rules.evaluate(&passages).changes
 }
 
 /// Packets take longer to the second segment than they are awaited.

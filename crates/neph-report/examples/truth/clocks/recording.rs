@@ -7,7 +7,7 @@ pub(crate) const SECOND: f64 = 1e9;
 /// How long a recording lasts, in nanoseconds.
 pub(crate) const LENGTH: f64 = 600.0 * SECOND;
 /// The highest level of a queue, in nanoseconds.
-const HIGHEST: f64 = 20.0 * MILLI;
+const MAX_QUEUE_DELAY: f64 = 20.0 * MILLI;
 
 /// The peer's clock minus ours. All times are in nanoseconds of our clock.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,19 +50,19 @@ pub(crate) struct Direction {
 
 impl Direction {
     /// Queues that come and go: for half a second to a minute each, as long without.
-    pub(crate) fn queue(&mut self, random: &mut Random) {
+    pub(crate) fn add_queues(&mut self, random: &mut Random) {
         let mut from = 0.0;
         while from < LENGTH {
             from += SECOND * between(random, 2.0, 60.0);
             let until = from + SECOND * between(random, 0.5, 60.0);
-            self.stand((from, until), random);
+            self.add_queue((from, until), random);
             from = until;
         }
     }
 
     /// A queue from one moment until another.
-    pub(crate) fn stand(&mut self, time: (f64, f64), random: &mut Random) {
-        self.queues.push((time, HIGHEST * random.unit()));
+    pub(crate) fn add_queue(&mut self, time: (f64, f64), random: &mut Random) {
+        self.queues.push((time, MAX_QUEUE_DELAY * random.unit()));
     }
 
     fn delay(&self, at: f64, random: &mut Random) -> f64 {
@@ -100,13 +100,13 @@ impl Recording {
         let mut due = 0.0;
         while due < LENGTH {
             let sent = to_i64(due + 0.5 * interval * random.unit());
-            let arrived = sent + to_i64(directions[0].delay(real(sent), random));
-            let read = arrived + to_i64(clocks.offset_at(real(arrived)));
+            let arrived = sent + to_i64(directions[0].delay(to_f64(sent), random));
+            let read = arrived + to_i64(clocks.offset_at(to_f64(arrived)));
             let exchange = FourTimestamps {
                 sent,
                 arrived: read,
                 answered: read,
-                returned: arrived + to_i64(directions[1].delay(real(arrived), random)),
+                returned: arrived + to_i64(directions[1].delay(to_f64(arrived), random)),
             };
             let (upper, lower) = exchange.limits(0);
             recording.at_most.push(upper);
@@ -124,7 +124,7 @@ impl Recording {
     }
 
     /// The shortest of its round trips, in nanoseconds.
-    pub(crate) fn least_round_trip(&self) -> i64 {
+    pub(crate) fn min_round_trip(&self) -> i64 {
         let round_trips = self.at_most.iter().map(|limit| limit.within);
         round_trips.min().unwrap_or(i64::MAX)
     }
@@ -145,6 +145,6 @@ pub(crate) fn to_i64(nanos: f64) -> i64 {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "minutes in nanoseconds")]
-pub(crate) fn real(nanos: i64) -> f64 {
+pub(crate) fn to_f64(nanos: i64) -> f64 {
     nanos as f64
 }

@@ -4,15 +4,15 @@ use neph_capture::clocks::course::Course;
 use neph_capture::clocks::peer_exchanges::{FigureOffsets, PeerExchanges};
 use neph_stats::{ClockFit, ClockStep};
 
-use super::{ClockDrawing, ClockLine, ClockMoment, ClockSet, clock_course};
+use super::{ClockDrawing, ClockLine, ClockMoment, ClockStepPeriod, clock_course};
 use crate::Figure;
 
-/// Draws the clocks of a peer with the name `of`: the wall clocks, if the peer reports its own, and
+/// Draws the clocks of a peer with the name `subject`: the wall clocks, if the peer reports its own, and
 /// the raw ones. `None` if the offset is known at one moment only.
 pub fn clocks_on_a_connection(
     exchanges: &PeerExchanges,
     course: &Course,
-    of: &str,
+    subject: &str,
 ) -> Option<Figure> {
     let raw = moments(course);
     let walls =
@@ -23,13 +23,13 @@ pub fn clocks_on_a_connection(
             Some(ClockMoment { at, offset, bound })
         })
         .collect();
-    let jumps: Vec<ClockSet> = course.steps.iter().map(set).collect();
-    let walls_set = exchanges.steps.iter().map(|step| ClockSet {
+    let raw_steps: Vec<ClockStepPeriod> = course.steps.iter().map(step_period).collect();
+    let wall_steps = exchanges.steps.iter().map(|step| ClockStepPeriod {
         after: step.after,
         before: step.before,
     });
-    let mut steps: Vec<ClockSet> = walls_set.collect();
-    steps.extend(&jumps);
+    let mut steps: Vec<ClockStepPeriod> = wall_steps.collect();
+    steps.extend(&raw_steps);
     // Of the clocks on the wall no rate is fitted, they are steered.
     let wall = ClockLine {
         name: "wall clocks (CLOCK_REALTIME)",
@@ -46,12 +46,12 @@ pub fn clocks_on_a_connection(
         },
         moments: &raw,
         dots: &exchanges.raw_offsets.points,
-        steps: &jumps,
+        steps: &raw_steps,
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };
     let lines = [wall, raw];
     clock_course(&ClockDrawing {
-        of: &format!("Clocks of {of} minus ours"),
+        subject: &format!("Clocks of {subject} minus ours"),
         lines: if walls.is_empty() {
             &lines[1..]
         } else {
@@ -61,8 +61,12 @@ pub fn clocks_on_a_connection(
 }
 
 /// Draws the clock of one capture against that of another. None as above.
-pub fn clocks_of_captures(offsets: &FigureOffsets, course: &Course, of: &str) -> Option<Figure> {
-    let steps: Vec<ClockSet> = course.steps.iter().map(set).collect();
+pub fn clocks_of_captures(
+    offsets: &FigureOffsets,
+    course: &Course,
+    subject: &str,
+) -> Option<Figure> {
+    let steps: Vec<ClockStepPeriod> = course.steps.iter().map(step_period).collect();
     let line = ClockLine {
         name: "",
         moments: &moments(course),
@@ -71,13 +75,13 @@ pub fn clocks_of_captures(offsets: &FigureOffsets, course: &Course, of: &str) ->
         rate: course.drift.map_or(0.0, |drift| drift.rate),
     };
     clock_course(&ClockDrawing {
-        of: &format!("Clocks of captures, {of}"),
+        subject: &format!("Clocks of captures, {subject}"),
         lines: &[line],
     })
 }
 
-const fn set(step: &ClockStep) -> ClockSet {
-    ClockSet {
+const fn step_period(step: &ClockStep) -> ClockStepPeriod {
+    ClockStepPeriod {
         after: step.after,
         before: step.before,
     }

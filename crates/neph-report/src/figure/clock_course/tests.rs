@@ -4,8 +4,8 @@ use super::*;
 
 const SECOND: i64 = 1_000_000_000;
 
-fn moments(rate: i64, set: i64) -> Vec<ClockMoment> {
-    let offset = |second: i64| second * rate + if second >= 30 { set } else { 0 };
+fn moments(rate: i64, step: i64) -> Vec<ClockMoment> {
+    let offset = |second: i64| second * rate + if second >= 30 { step } else { 0 };
     (0..60)
         .map(|second| ClockMoment {
             at: second * SECOND,
@@ -23,7 +23,7 @@ fn texts(figure: &Figure) -> Vec<&str> {
     texts.collect()
 }
 
-const NOTHING: ClockLine<'static> = ClockLine {
+const EMPTY_LINE: ClockLine<'static> = ClockLine {
     name: "",
     moments: &[],
     dots: &[],
@@ -31,20 +31,20 @@ const NOTHING: ClockLine<'static> = ClockLine {
     rate: 0.0,
 };
 
-fn drawn(lines: &[ClockLine<'_>]) -> Option<Figure> {
-    let of = "b minus a";
-    clock_course(&ClockDrawing { of, lines })
+fn draw_lines(lines: &[ClockLine<'_>]) -> Option<Figure> {
+    let subject = "b minus a";
+    clock_course(&ClockDrawing { subject, lines })
 }
 
 #[test]
-fn a_drift_has_a_panel_without_it_and_no_drift_has_none() {
+fn a_drifting_clock_has_a_second_panel_without_the_drift() {
     let drawn = |moments: &[ClockMoment], rate| {
         let line = ClockLine {
             moments,
             rate,
-            ..NOTHING
+            ..EMPTY_LINE
         };
-        drawn(&[line]).unwrap()
+        draw_lines(&[line]).unwrap()
     };
     let drifting = drawn(&moments(40_000, 0), 40e-6);
     assert!(texts(&drifting).contains(&"from the line of +40.000 ppm, µs"));
@@ -55,22 +55,22 @@ fn a_drift_has_a_panel_without_it_and_no_drift_has_none() {
 }
 
 #[test]
-fn clocks_on_the_wall_and_raw_ones_have_panels_of_their_own_over_the_same_time() {
+fn wall_and_raw_clocks_have_separate_panels_with_the_same_time_axis() {
     let (wall, raw) = (moments(0, 0), moments(40_000, 0));
     let lines = [
         ClockLine {
             name: "wall clocks",
             moments: &wall,
-            ..NOTHING
+            ..EMPTY_LINE
         },
         ClockLine {
             name: "raw clocks",
             moments: &raw,
             rate: 40e-6,
-            ..NOTHING
+            ..EMPTY_LINE
         },
     ];
-    let figure = drawn(&lines).unwrap();
+    let figure = draw_lines(&lines).unwrap();
     let texts_of_figure = texts(&figure);
     let count = |wanted: &str| {
         texts_of_figure
@@ -86,18 +86,18 @@ fn clocks_on_the_wall_and_raw_ones_have_panels_of_their_own_over_the_same_time()
 }
 
 #[test]
-fn lines_break_where_a_clock_was_set() {
+fn lines_break_at_clock_steps() {
     let moments = moments(0, SECOND);
     let at = 29 * SECOND + SECOND / 2;
-    let steps = [ClockSet {
+    let steps = [ClockStepPeriod {
         after: at,
         before: at,
     }];
-    let figure = drawn(&[ClockLine {
+    let figure = draw_lines(&[ClockLine {
         moments: &moments,
         dots: &[(0, 0)],
         steps: &steps,
-        ..NOTHING
+        ..EMPTY_LINE
     }]);
     let figure = figure.unwrap();
     let inside = figure.scene.marks.iter().find_map(|mark| match mark {
@@ -110,17 +110,17 @@ fn lines_break_where_a_clock_was_set() {
 }
 
 #[test]
-fn when_a_clock_was_set_is_a_band_as_wide_as_it_is_uncertain_and_a_line_where_that_is_nothing() {
+fn an_uncertain_clock_step_is_a_band_and_an_exact_one_a_line() {
     let moments = moments(0, SECOND);
     let drawn = |after| {
         let before = 30 * SECOND;
-        let steps = [ClockSet { after, before }];
+        let steps = [ClockStepPeriod { after, before }];
         let line = ClockLine {
             moments: &moments,
             steps: &steps,
-            ..NOTHING
+            ..EMPTY_LINE
         };
-        drawn(&[line]).unwrap()
+        draw_lines(&[line]).unwrap()
     };
     let first = |figure: &Figure| {
         let inside = figure.scene.marks.iter().find_map(|mark| match mark {
@@ -145,10 +145,10 @@ fn when_a_clock_was_set_is_a_band_as_wide_as_it_is_uncertain_and_a_line_where_th
 }
 
 #[test]
-fn one_moment_is_no_course() {
+fn a_single_moment_has_no_figure() {
     let line = ClockLine {
         moments: &moments(0, 0)[..1],
-        ..NOTHING
+        ..EMPTY_LINE
     };
-    assert!(drawn(&[line]).is_none() && drawn(&[NOTHING]).is_none());
+    assert!(draw_lines(&[line]).is_none() && draw_lines(&[EMPTY_LINE]).is_none());
 }

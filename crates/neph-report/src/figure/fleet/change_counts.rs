@@ -13,7 +13,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Fill, Mark, Point, Rect, Stroke};
 use neph_analysis::fleet::{Pair, pairs, scenarios};
 use neph_analysis::numbers::count;
-use neph_analysis::text::{plural, real};
+use neph_analysis::text::{plural, to_f64};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const HEIGHT: f64 = 260.0;
@@ -59,7 +59,7 @@ impl CountLine {
             .collect();
         let occurring_counts: BTreeSet<u32> = by_pair.iter().flatten().flatten().copied().collect();
         let share = |counts: &[u32], max: u32| {
-            real(counts.partition_point(|count| *count <= max)) / real(counts.len())
+            to_f64(counts.partition_point(|count| *count <= max)) / to_f64(counts.len())
         };
         let band = |max: u32| {
             let pair_band = |blocks: &Vec<Vec<u32>>| {
@@ -132,7 +132,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     );
     let mut sheet = Sheet::new(format!("Path changes in every {bin}"), &subtitle);
     sheet.legend(&legend(&lines));
-    let frame = sheet.take(HEIGHT + 12.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 12.0 + Style::X_AXIS_HEIGHT);
     let plot = Plot {
         area: Rect::new(
             frame.x + LEFT,
@@ -188,7 +188,7 @@ fn caption(lines: &[CountLine], plot: &Plot, bin: &str) -> String {
 
 /// The lines, those without a colour of their own first.
 fn lines(pairs: &[Pair<'_>]) -> Vec<CountLine> {
-    let groups = PairGroup::all(pairs);
+    let groups = PairGroup::of_pairs(pairs);
     let exceeds_colours = groups.len() > MAX_DISTINGUISHED;
     let numbered = groups.iter().enumerate();
     let lines = numbered

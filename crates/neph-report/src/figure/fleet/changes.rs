@@ -27,7 +27,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         "Share of path changes after which the same flow changes again within the time on the axis";
     let mut sheet = Sheet::new("Time between path changes".to_owned(), subtitle);
     sheet.legend(&legend(&lines, soon, "moved again"));
-    let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 24.0 + Style::X_AXIS_HEIGHT);
     let width = frame.width - LEFT - 10.0;
     let area = Rect::new(frame.x + LEFT, frame.y + 18.0, width, HEIGHT);
     let x = scale(&lines, soon);

@@ -2,7 +2,7 @@
 
 use crate::axis::Scale;
 use neph_analysis::fleet::Pair;
-use neph_analysis::numbers::elapsed;
+use neph_analysis::numbers::duration_unit;
 use neph_model::{Instant, Local, Span};
 
 /// A fleet's time.
@@ -30,7 +30,7 @@ impl Clock {
         last: Instant<Local>,
     ) -> Self {
         let duration = (last - first).secs_f64();
-        let (unit_seconds, unit_name) = elapsed(duration);
+        let (unit_seconds, unit_name) = duration_unit(duration);
         let at = |moment: Instant<Local>| (moment - zero).secs_f64() / unit_seconds;
         // An axis that begins a moment after zero begins at zero.
         let first = if (first - zero).secs_f64() < duration * 0.05 {
@@ -55,7 +55,7 @@ impl Clock {
     pub(super) fn title(&self, pair: &Pair<'_>) -> String {
         format!(
             "time since the first message ({}), {}",
-            pair.began, self.unit_name
+            pair.start_text, self.unit_name
         )
     }
 }

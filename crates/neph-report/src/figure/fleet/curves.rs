@@ -62,7 +62,7 @@ pub(super) fn lines<'a>(
     pairs: &'a [Pair<'a>],
     curve_of: fn(&'a Pair<'a>) -> Option<&'a Curve>,
 ) -> Vec<CurveLine> {
-    let groups = PairGroup::all(pairs);
+    let groups = PairGroup::of_pairs(pairs);
     let exceeds_colours = groups.len() > MAX_DISTINGUISHED;
     let drawn = groups.iter().enumerate().filter_map(|(index, group)| {
         let (curve, pooling) = group.curve(curve_of)?;
@@ -95,7 +95,7 @@ pub(super) fn lines<'a>(
 
 /// A sentence for the caption about pairs and seasons without a curve: they have too few of `events`.
 pub(super) fn missing_lines_text(pairs: &[Pair<'_>], lines: &[CurveLine], events: &str) -> String {
-    let groups = PairGroup::all(pairs);
+    let groups = PairGroup::of_pairs(pairs);
     let is_missing = |group: &&PairGroup<'_>| !lines.iter().any(|line| line.label == group.label);
     let missing: Vec<&str> = groups
         .iter()

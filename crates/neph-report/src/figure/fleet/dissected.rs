@@ -48,7 +48,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let mut sheet = Sheet::new(title, SUBTITLE);
         sheet.legend(&legend(flows));
         for flow in flows {
-            let frame = sheet.take(HEIGHT + 40.0 + Style::BELOW);
+            let frame = sheet.take(HEIGHT + 40.0 + Style::X_AXIS_HEIGHT);
             sheet.draw(draw_panel(flow, frame));
         }
         let mut notes = vec![Note::plain(caption(flows, left_out))];

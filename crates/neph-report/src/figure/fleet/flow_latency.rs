@@ -78,7 +78,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         legend.push((Swatch::Area(GREY), "lowest to highest flow".to_owned()));
         sheet.legend(&legend);
         for pair in on_page {
-            let frame = sheet.take(height + 24.0 + loss_row_height(pair) + Style::BELOW);
+            let frame = sheet.take(height + 24.0 + loss_row_height(pair) + Style::X_AXIS_HEIGHT);
             sheet.draw(draw_panel(pair, &labels, height, frame));
         }
         let mut scenarios: Vec<usize> = on_page.iter().map(|pair| pair.scenario).collect();

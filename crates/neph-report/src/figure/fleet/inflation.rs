@@ -9,7 +9,7 @@ use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit_am
 use neph_analysis::fleet::PooledPair;
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::fleet::{SOURCE_INFLATION, SettingInflation};
-use neph_analysis::text::{plural, real};
+use neph_analysis::text::{plural, to_f64};
 use neph_analysis::{CampaignData, PlotSettings};
 
 /// Up to so many pairs are named at the axis.
@@ -21,8 +21,8 @@ const NAME_WIDTH: f64 = 190.0;
 /// One figure over all pairs; a single pair has no distribution.
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let all_pairs = pairs(data, settings);
-    let pooled = PooledPair::all(&all_pairs);
-    let inflations = SettingInflation::all(&pooled);
+    let pooled = PooledPair::pool(&all_pairs);
+    let inflations = SettingInflation::by_setting(&pooled);
     let pairs_text = match inflations.as_slice() {
         [] => return Vec::new(),
         [setting_inflation] => plural(setting_inflation.pairs.len(), "pair"),
@@ -79,7 +79,7 @@ fn draw_distributions(sheet: &mut Sheet, inflations: &[SettingInflation<'_>]) {
         .unwrap_or(0);
     let has_names = inflations.len() == 1 && most_pairs <= MAX_NAMED_PAIRS;
     let height = if has_names {
-        (real(most_pairs) * 15.0).max(90.0)
+        (to_f64(most_pairs) * 15.0).max(90.0)
     } else {
         260.0
     };
@@ -88,7 +88,7 @@ fn draw_distributions(sheet: &mut Sheet, inflations: &[SettingInflation<'_>]) {
     } else {
         (LEFT, 10.0)
     };
-    let frame = sheet.take(height + 16.0 + Style::BELOW);
+    let frame = sheet.take(height + 16.0 + Style::X_AXIS_HEIGHT);
     let shows_source = inflations.iter().any(SettingInflation::has_tail);
     let largest_by_setting = inflations
         .iter()
@@ -124,7 +124,7 @@ fn draw_distributions(sheet: &mut Sheet, inflations: &[SettingInflation<'_>]) {
     }
     if shows_source {
         let is_below = inflations.iter().all(|setting_inflation| {
-            setting_inflation.above(SOURCE_INFLATION) * 20 <= setting_inflation.pairs.len()
+            setting_inflation.pairs_above(SOURCE_INFLATION) * 20 <= setting_inflation.pairs.len()
         });
         marks.extend(source_cross(&plot, is_below));
     }
@@ -164,7 +164,7 @@ fn names(inflated_pairs: &[(f64, &Pair<'_>)], plot: &Plot) -> Vec<Mark> {
         .map(|(_, pair)| pair.name.clone())
         .collect();
     for (index, (inflation, pair)) in inflated_pairs.iter().enumerate() {
-        let y = plot.y_px(real(index + 1) / real(inflated_pairs.len()));
+        let y = plot.y_px(to_f64(index + 1) / to_f64(inflated_pairs.len()));
         let grid = Stroke::solid(Colour::GRID, 1.0);
         let (from, to) = (Point::new(plot.area.x, y), Point::new(plot.area.right(), y));
         marks.push(Mark::line(from, to, grid));

@@ -21,14 +21,14 @@ pub(super) fn spread_heights(preferred: &[f64], gap: f64, (top, bottom): (f64, f
     // Labels that touch become a block around the mean of what they want.
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     let centre_of = |sum: f64, count: usize| {
-        let count = neph_analysis::text::real(count);
+        let count = neph_analysis::text::to_f64(count);
         let half = gap * (count - 1.0) / 2.0;
         (sum / count).clamp(top + half, (bottom - half).max(top + half))
     };
     for y in preferred {
         let mut block = (centre_of(*y, 1), *y, 1);
         while let Some((centre, sum, count)) = blocks.pop() {
-            let min_distance = gap * neph_analysis::text::real(count + block.2) / 2.0;
+            let min_distance = gap * neph_analysis::text::to_f64(count + block.2) / 2.0;
             if block.0 - centre >= min_distance {
                 blocks.push((centre, sum, count));
                 break;
@@ -40,8 +40,8 @@ pub(super) fn spread_heights(preferred: &[f64], gap: f64, (top, bottom): (f64, f
     }
     let mut heights = Vec::with_capacity(preferred.len());
     for (centre, _, count) in blocks {
-        let half = gap * neph_analysis::text::real(count - 1) / 2.0;
-        heights.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::real(i)));
+        let half = gap * neph_analysis::text::to_f64(count - 1) / 2.0;
+        heights.extend((0..count).map(|i| centre - half + gap * neph_analysis::text::to_f64(i)));
     }
     heights
 }

@@ -10,7 +10,7 @@ use crate::palette;
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::millis;
-use neph_analysis::text::{plural, real};
+use neph_analysis::text::{plural, to_f64};
 use neph_analysis::{CampaignData, Equalization, PlotSettings};
 use neph_flows::ClassMoves;
 
@@ -43,7 +43,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         let columns = if on_page.len() == 1 { 1 } else { 2 };
         for row in on_page.chunks(columns) {
             let class_counts = row.iter().map(|pair| drawn_classes(pair).len());
-            let height = real(class_counts.max().unwrap_or(1)) * ROW_HEIGHT + 30.0 + Style::BELOW;
+            let height = to_f64(class_counts.max().unwrap_or(1)) * ROW_HEIGHT + 30.0 + Style::X_AXIS_HEIGHT;
             let frames =
                 if columns == 1 { sheet.columns(1, height) } else { sheet.columns(2, height) };
             for (pair, frame) in row.iter().zip(frames) {
@@ -101,7 +101,7 @@ fn draw_panel(pair: &Pair<'_>, labels: &[String], max: f64, frame: Rect) -> Vec<
             frame.x + LEFT,
             frame.y + 24.0,
             frame.width - LEFT - RIGHT,
-            real(drawn_classes.len()) * ROW_HEIGHT,
+            to_f64(drawn_classes.len()) * ROW_HEIGHT,
         ),
         x: Scale::linear(0.0, (max * 105.0).min(102.0)),
         y: Scale::linear(0.0, 1.0),
@@ -109,7 +109,7 @@ fn draw_panel(pair: &Pair<'_>, labels: &[String], max: f64, frame: Rect) -> Vec<
     let mut marks = heading(pair, labels, frame);
     plot.x_axis(&mut marks, "share, %");
     for (index, class_moves) in drawn_classes.iter().enumerate() {
-        let y = plot.area.y + (real(index) + 0.5) * ROW_HEIGHT;
+        let y = plot.area.y + (to_f64(index) + 0.5) * ROW_HEIGHT;
         marks.extend(class_marks(pair, class_moves, &plot, y));
     }
     let left_out = pair

@@ -68,7 +68,7 @@ impl Pooling {
 impl<'a> PairGroup<'a> {
     /// A group for each pair in each season; where these are more than can be distinguished by colour and
     /// there are several seasons, one for each season.
-    pub(super) fn all(pairs: &'a [Pair<'a>]) -> Vec<Self> {
+    pub(super) fn of_pairs(pairs: &'a [Pair<'a>]) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for pair in pairs {
             let key = |member: &Pair<'_>| (member.scenario, member.endpoint);

@@ -11,7 +11,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, Weight, fit};
 use neph_analysis::data::ExperimentData;
 use neph_analysis::numbers::{millis, percent};
-use neph_analysis::text::{plural, real};
+use neph_analysis::text::{plural, to_f64};
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 30.0;
@@ -113,7 +113,7 @@ fn latency(base: Option<Span>, traced: Option<Span>, tolerance: Option<Span>) ->
 
 fn draw_paths(sheet: &mut Sheet, layout: &Layout, paths: &[Path]) {
     let max = layout.columns.iter().map(|column| column.nodes.len()).max();
-    let height = FLOWS_HEIGHT + real(max.unwrap_or(1).saturating_sub(1)) * NODE_GAP;
+    let height = FLOWS_HEIGHT + to_f64(max.unwrap_or(1).saturating_sub(1)) * NODE_GAP;
     let frame = sheet.take(height + 48.0);
     let drawing = Drawing {
         layout,
@@ -164,22 +164,22 @@ impl Drawing<'_> {
     }
 
     fn x(&self, column: usize) -> f64 {
-        let steps = real(self.layout.columns.len().max(2) - 1);
-        self.area.x + real(column) / steps * self.area.width
+        let steps = to_f64(self.layout.columns.len().max(2) - 1);
+        self.area.x + to_f64(column) / steps * self.area.width
     }
 
     /// Height of this many flows in pixels.
     fn height_of(&self, flows: usize) -> f64 {
-        real(flows) / real(self.layout.flows.max(1)) * FLOWS_HEIGHT
+        to_f64(flows) / to_f64(self.layout.flows.max(1)) * FLOWS_HEIGHT
     }
 
     fn node(&self, column: usize, node: usize) -> Rect {
         let nodes = &self.layout.columns[column].nodes;
         let flows = nodes.iter().map(|sibling| sibling.flows).sum();
-        let height = self.height_of(flows) + real(nodes.len() - 1) * NODE_GAP;
+        let height = self.height_of(flows) + to_f64(nodes.len() - 1) * NODE_GAP;
         let top = self.area.y + (self.area.height - height) / 2.0;
         let this_node = &nodes[node];
-        let y = top + self.height_of(this_node.top) + real(node) * NODE_GAP;
+        let y = top + self.height_of(this_node.top) + to_f64(node) * NODE_GAP;
         Rect::new(
             self.x(column) - NODE_WIDTH / 2.0,
             y,
@@ -285,7 +285,7 @@ impl Drawing<'_> {
                 y: self.area.bottom(),
                 text: format!(
                     "{} · {more} others",
-                    percent(real(other_flows) / real(self.layout.flows))
+                    percent(to_f64(other_flows) / to_f64(self.layout.flows))
                 ),
                 colour: FAINT,
             });
@@ -296,7 +296,7 @@ impl Drawing<'_> {
 }
 
 fn path_label(path: &Path, flows: usize) -> String {
-    let mut parts = vec![percent(real(path.ports.len()) / real(flows.max(1)))];
+    let mut parts = vec![percent(to_f64(path.ports.len()) / to_f64(flows.max(1)))];
     // Traces of a fleet end before the target on purpose: replies show that it is reached.
     match path.latency {
         Some(latency) => parts.push(millis(latency)),
@@ -335,7 +335,7 @@ fn draw_path_list(sheet: &mut Sheet, layout: &Layout) {
         .flat_map(|column| {
             let nodes = column.nodes.iter().enumerate();
             nodes.map(|(index, node)| {
-                let share = percent(real(node.flows) / real(layout.flows.max(1)));
+                let share = percent(to_f64(node.flows) / to_f64(layout.flows.max(1)));
                 let key = short_name(column, index);
                 (key, format!("{} · {share}", name(node)))
             })

@@ -41,7 +41,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let mut sheet = Sheet::new("Persistence of flows".to_owned(), subtitle);
     sheet.legend(&legend(&all_lines, soon, "left"));
     let x = scale(&all_lines, soon);
-    let frame = sheet.take(HEIGHT + 24.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + 24.0 + Style::X_AXIS_HEIGHT);
     let area = Rect::new(
         frame.x + LEFT,
         frame.y + 18.0,
@@ -62,7 +62,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         .iter()
         .any(|(_, lines)| !lines.is_empty());
     if has_directions {
-        let frames = sheet.columns(2, 160.0 + 44.0 + Style::BELOW);
+        let frames = sheet.columns(2, 160.0 + 44.0 + Style::X_AXIS_HEIGHT);
         for ((name, lines), frame) in lines_by_direction.iter().zip(frames) {
             sheet.draw(panel(name, lines, frame, soon));
         }

@@ -251,13 +251,17 @@ fn drawn_nodes(paths: &[Path], ttl: usize) -> Vec<NodeIdentity> {
             let flows = path.ports.len();
             let (flow_sum, rank_sum) = flows_and_ranks.entry(identity).or_default();
             *flow_sum += flows;
-            *rank_sum += neph_analysis::text::real(flows) * neph_analysis::text::real(rank);
+            *rank_sum += neph_analysis::text::to_f64(flows) * neph_analysis::text::to_f64(rank);
         }
     }
     let mut nodes: Vec<(NodeIdentity, usize, f64)> = flows_and_ranks
         .into_iter()
         .map(|(identity, (flows, rank_sum))| {
-            (identity, flows, rank_sum / neph_analysis::text::real(flows))
+            (
+                identity,
+                flows,
+                rank_sum / neph_analysis::text::to_f64(flows),
+            )
         })
         .collect();
     let exceeds_max = nodes.len() > MAX_NODES;

@@ -144,7 +144,7 @@ fn grid(
         TITLE_HEIGHT + NUMBERS_HEIGHT
     };
     for (panels, plots) in rows {
-        let frames = sheet.columns(columns, height + title_height + 4.0 + Style::BELOW);
+        let frames = sheet.columns(columns, height + title_height + 4.0 + Style::X_AXIS_HEIGHT);
         for ((panel, (plot, clock, coarse)), frame) in panels.iter().zip(plots).zip(frames) {
             let area = Rect::new(frame.x + LEFT, frame.y + title_height, width, height);
             let plot = Plot { area, ..*plot };

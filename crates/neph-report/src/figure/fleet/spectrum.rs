@@ -16,7 +16,7 @@ use crate::figure::{Figure, flags};
 use crate::scene::{Anchor, Colour, Mark, Point, Rect, Stroke, Text, fit};
 use neph_analysis::fleet::{Pair, pairs};
 use neph_analysis::numbers::{TimeUnit, millis, percent};
-use neph_analysis::text::real;
+use neph_analysis::text::to_f64;
 use neph_analysis::{CampaignData, PlotSettings};
 
 const LEFT: f64 = 54.0;
@@ -93,7 +93,7 @@ fn draw_page(sheet: &mut Sheet, pair: &Pair<'_>, spectrum: &Spectrum) {
     let coarse = CoarseCells::of(spectrum, cell_size(&unplaced_plot, step, row));
     let counts = CountScale::up_to(coarse.max_flows());
     scale_bar(sheet, &counts);
-    let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::BELOW);
+    let frame = sheet.take(HEIGHT + SHARES_HEIGHT + STRIP_HEIGHT + 34.0 + Style::X_AXIS_HEIGHT);
     let area = Rect::new(frame.x + LEFT, frame.y + 10.0, width, HEIGHT);
     let plot = Plot {
         area,
@@ -266,7 +266,7 @@ fn changes(marks: &mut Vec<Mark>, pair: &Pair<'_>, clock: &Clock, strip: Rect) {
             .filter(|max| *max > 0)?;
         let left = plot.x_px(clock.at(bar_bins[0].from));
         let top = plot.y_px(f64::from(highest));
-        let width = (bin_pixels * real(bar_bins.len())).min(strip.right() - left);
+        let width = (bin_pixels * to_f64(bar_bins.len())).min(strip.right() - left);
         Some(Rect::new(left, top, width.max(0.5), strip.bottom() - top))
     });
     marks.push(Mark::Cells {

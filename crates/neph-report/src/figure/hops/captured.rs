@@ -20,10 +20,12 @@ pub fn passages(passages: &Passages) -> Vec<Figure> {
     let mut delays: Vec<HopsDelay> = Vec::new();
     let mut packets: Vec<HopsPacket<'_>> = Vec::new();
     for row in passages.rows() {
-        let Some(since) = row.since else { continue };
+        let Some(first_seen) = row.first_seen else {
+            continue;
+        };
         delays.extend((0..segments).map(|segment| delay(&row, segment)));
         packets.push(HopsPacket {
-            since: since.nanos(),
+            first_seen: first_seen.nanos(),
             direction: row.direction,
             protocol: KINDS[protocol_index(row.passage.flow.protocol)],
             segments: &[],

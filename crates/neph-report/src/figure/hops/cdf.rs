@@ -42,9 +42,9 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     for (index, panel) in panels.iter().enumerate() {
         let is_last = index + 1 == last;
         let below = if is_last {
-            Style::BELOW
+            Style::X_AXIS_HEIGHT
         } else {
-            Style::BELOW_TICKS + 10.0
+            Style::TICK_LABELS_HEIGHT + 10.0
         };
         let room = sheet.take(28.0 + panel.height() + below);
         sheet.draw(panel.draw_panel(room, scale, is_last));

@@ -50,7 +50,7 @@ pub enum HopsDelay {
 #[derive(Clone, Copy, Debug)]
 pub struct HopsPacket<'a> {
     /// When the first of its points saw it, in nanoseconds since any moment that all packets share.
-    pub since: i64,
+    pub first_seen: i64,
     /// The direction of the packet.
     pub direction: Direction,
     /// What it carried.

@@ -22,7 +22,7 @@ pub(super) enum PacketEnd {
 /// A packet that is shown.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) since: i64,
+    pub(super) first_seen: i64,
     pub(super) direction: Direction,
     pub(super) protocol: HopsProtocol,
     /// Segments with their delays, in the order in which they were passed; up to the first that is not
@@ -38,7 +38,7 @@ pub(super) struct Row {
 impl Row {
     fn of(packet: &HopsPacket<'_>, end: PacketEnd) -> Self {
         let mut row = Self {
-            since: packet.since,
+            first_seen: packet.first_seen,
             direction: packet.direction,
             protocol: packet.protocol,
             segments: Vec::new(),
@@ -113,11 +113,15 @@ impl Rows {
             .map(|nth| &packets[lost[nth * lost.len() / lost_rows]])
             .filter_map(|packet| Some(Row::of(packet, PacketEnd::Lost(packet.lost_segment()?))))
             .collect();
-        lost_packets.sort_by_key(|row| row.since);
+        lost_packets.sort_by_key(|row| row.first_seen);
         selected.extend(lost_packets);
         Self {
             selected,
-            start: packets.iter().map(|packet| packet.since).min().unwrap_or(0),
+            start: packets
+                .iter()
+                .map(|packet| packet.first_seen)
+                .min()
+                .unwrap_or(0),
             arrived,
             lost: lost.len(),
             partly_seen: packets.len() - arrived - lost.len(),

@@ -21,8 +21,8 @@ pub(super) struct Clock {
 impl Clock {
     /// Four packets a step in the mean, as long as steps can be seen.
     pub(super) fn of(drawing: &HopsDrawing<'_>) -> Option<Self> {
-        let since = || drawing.packets.iter().map(|packet| packet.since);
-        let (from, until) = since().min().zip(since().max())?;
+        let first_seen = || drawing.packets.iter().map(|packet| packet.first_seen);
+        let (from, until) = first_seen().min().zip(first_seen().max())?;
         let packet_counts = DIRECTIONS.map(|direction| drawing.packets_in(direction).count());
         let max_packets = packet_counts.into_iter().max().unwrap_or(0);
         Some(Self {
@@ -32,8 +32,8 @@ impl Clock {
         })
     }
 
-    pub(super) fn step(&self, since: i64) -> usize {
-        let elapsed = i128::from(since.saturating_sub(self.from));
+    pub(super) fn step(&self, first_seen: i64) -> usize {
+        let elapsed = i128::from(first_seen.saturating_sub(self.from));
         let steps = i128::try_from(self.steps).unwrap_or(1);
         let step = elapsed * steps / i128::from(self.duration);
         usize::try_from(step).unwrap_or(0).min(self.steps - 1)
@@ -76,7 +76,7 @@ impl SegmentSeries {
         let (mut packets_entered, mut lost) = (vec![0; clock.steps], vec![0; clock.steps]);
         let (mut uncertain_delays, mut max_bound) = (0, 0);
         for packet in packets {
-            let step = clock.step(packet.since);
+            let step = clock.step(packet.first_seen);
             match packet.segments[segment] {
                 HopsDelay::Known { delay, bound } => {
                     values[step].push(millis(delay));

@@ -10,7 +10,7 @@ use crate::figure::ledger_time::{stack_scale, step};
 use crate::figure::legend::Swatch;
 use crate::figure::sheet::{Note, Sheet};
 use crate::scene::{Anchor, Colour, Fill, Mark, Point, Rect, Stroke, Text, fit};
-use neph_analysis::numbers::{TimeUnit, count, elapsed, percent};
+use neph_analysis::numbers::{TimeUnit, count, duration_unit, percent};
 use neph_analysis::text::plural;
 
 const HEIGHT: f64 = 170.0;
@@ -45,9 +45,9 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
     let right = if has_losses(&panels) { RIGHT } else { 14.0 };
     for (index, panel) in panels.iter().enumerate() {
         let below = if index + 1 == last {
-            Style::BELOW
+            Style::X_AXIS_HEIGHT
         } else {
-            Style::BELOW_TICKS + 10.0
+            Style::TICK_LABELS_HEIGHT + 10.0
         };
         let room = sheet.take(20.0 + panel.loss_rows_height() + HEIGHT + below);
         let room = Rect {
@@ -123,7 +123,7 @@ impl Panel {
         let mut total_medians = vec![Vec::new(); clock.steps];
         for packet in drawing.packets_in(direction) {
             if let Some(delay) = packet.total() {
-                total_medians[clock.step(packet.since)].push(millis(delay));
+                total_medians[clock.step(packet.first_seen)].push(millis(delay));
             }
         }
         Some(Self {
@@ -178,7 +178,7 @@ impl Panel {
         let top = frame.y + 20.0 + self.loss_rows_height();
         let area = Rect::new(frame.x + LEFT, top, frame.width - LEFT, HEIGHT);
         let unit = TimeUnit::up_to(scale.high);
-        let (unit_seconds, unit_name) = elapsed(self.clock.seconds());
+        let (unit_seconds, unit_name) = duration_unit(self.clock.seconds());
         let plot = Plot {
             area,
             x: Scale::linear(0.0, self.clock.seconds() / unit_seconds),

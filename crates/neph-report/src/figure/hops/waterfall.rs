@@ -39,7 +39,7 @@ pub(super) fn draw(drawing: &HopsDrawing<'_>) -> Vec<Figure> {
             let title = page_title("The slowest packets, one by one", page, total);
             let mut sheet = Sheet::new(title, &subtitle(drawing, &rows));
             sheet.legend(&legend(drawing, shown));
-            let room = sheet.take(height(shown) + 16.0 + Style::BELOW);
+            let room = sheet.take(height(shown) + 16.0 + Style::X_AXIS_HEIGHT);
             let panel = Panel {
                 drawing,
                 start: rows.start,
@@ -216,7 +216,7 @@ impl Panel<'_> {
             let position = Point::new(x, strip.y + ROW_HEIGHT - 3.2);
             Text::new(position, anchor, Style::NOTE, text)
         };
-        let seconds = millis(row.since.saturating_sub(self.start)) / 1e3;
+        let seconds = millis(row.first_seen.saturating_sub(self.start)) / 1e3;
         let mut texts = vec![
             text_at(strip.x + 82.0, Anchor::End, format!("{seconds:.6} s")),
             text_at(

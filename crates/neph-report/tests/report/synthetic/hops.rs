@@ -143,7 +143,7 @@ impl FollowedPackets {
             .zip(by_packet)
             .map(
                 |((since, direction, protocol, round_trip), segments)| HopsPacket {
-                    since: *since,
+                    first_seen: *since,
                     direction: *direction,
                     protocol: *protocol,
                     segments,

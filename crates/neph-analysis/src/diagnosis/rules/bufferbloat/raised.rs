@@ -1,6 +1,6 @@
 //! Where raised messages are a stretch: not every one of them has to be, and a single one is none.
 
-use crate::text::real;
+use crate::text::to_f64;
 
 /// Within a stretch, so many of the messages are raised; a queue that is served by turns lets some pass.
 const MIN_RAISED_SHARE: f64 = 0.8;
@@ -13,8 +13,8 @@ pub(crate) fn longest_stretch(raised: &[bool]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     let (mut from, mut to, mut raised_count) = (0, 0, 0);
     for (index, _) in raised.iter().enumerate().filter(|(_, raised)| **raised) {
-        let min_raised = MIN_RAISED_SHARE * real(index - from + 1);
-        let is_far = index - to > MAX_GAP || real(raised_count + 1) < min_raised;
+        let min_raised = MIN_RAISED_SHARE * to_f64(index - from + 1);
+        let is_far = index - to > MAX_GAP || to_f64(raised_count + 1) < min_raised;
         if raised_count == 0 || is_far {
             (from, raised_count) = (index, 0);
         }

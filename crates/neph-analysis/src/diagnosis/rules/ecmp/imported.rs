@@ -4,7 +4,7 @@
 use neph_model::Span;
 
 use crate::diagnosis::{Run, SortedValues};
-use crate::text::real;
+use crate::text::to_f64;
 
 /// Minimum share of replies with an acknowledgement, so that these count as the flow's round trips.
 const MIN_ACKNOWLEDGED_SHARE: f64 = 0.5;
@@ -24,7 +24,7 @@ pub(crate) fn round_trips(run: &Run<'_>) -> SortedValues {
         times_of(|exchange| exchange.service),
     );
     let has_acknowledgements =
-        real(ack_times.len()) >= MIN_ACKNOWLEDGED_SHARE * real(service_times.len());
+        to_f64(ack_times.len()) >= MIN_ACKNOWLEDGED_SHARE * to_f64(service_times.len());
     let times = if has_acknowledgements {
         ack_times
     } else {

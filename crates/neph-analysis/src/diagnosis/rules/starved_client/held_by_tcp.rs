@@ -18,7 +18,7 @@ const TOGETHER_MS: f64 = 0.5;
 struct Reply {
     seq: Seq,
     connection: u32,
-    begun: f64,
+    send_started: f64,
     /// When its last byte arrived; if one call reads several replies, only the last has it.
     arrived: Option<f64>,
     read: f64,
@@ -32,8 +32,8 @@ impl Reply {
         Some(Self {
             seq: exchange.seq,
             connection: exchange.connection,
-            begun: exchange
-                .begun
+            send_started: exchange
+                .send_started
                 .map_or_else(|| millis(exchange.intended), millis),
             arrived: unread.map(|(_, time)| read - time.millis_f64()),
             read,
@@ -56,11 +56,12 @@ struct ClientActivity {
 
 impl ClientActivity {
     fn of(flow: &FlowData, replies: &[Reply]) -> Self {
-        let begun = flow.exchanges.iter();
-        let begun =
-            begun.filter_map(|exchange| Some((millis(exchange.intended), millis(exchange.begun?))));
+        let exchanges = flow.exchanges.iter();
+        let send_times = exchanges.filter_map(|exchange| {
+            Some((millis(exchange.intended), millis(exchange.send_started?)))
+        });
         let (late, in_time): (Vec<_>, Vec<_>) =
-            begun.partition(|(due, at)| at - due >= MIN_DELAY_MS);
+            send_times.partition(|(due, at)| at - due >= MIN_DELAY_MS);
         let reads = replies.iter().map(|reply| reply.read);
         let mut activity_times: Vec<f64> =
             in_time.into_iter().map(|(_, at)| at).chain(reads).collect();
@@ -108,7 +109,7 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
     let client = ClientActivity::of(flow, &replies);
     let times: SortedValues = replies
         .iter()
-        .map(|reply| reply.read - reply.begun)
+        .map(|reply| reply.read - reply.send_started)
         .collect();
     let usual_time = times.median().unwrap_or(0.0);
     let mut held_replies = BTreeSet::new();
@@ -120,7 +121,7 @@ pub(crate) fn held_by_tcp(flow: &FlowData) -> BTreeSet<Seq> {
             previous.connection == reply.connection && reply.read - previous.read <= TOGETHER_MS
         });
         if predecessor.is_none() {
-            expected_at = reply.begun + usual_time;
+            expected_at = reply.send_started + usual_time;
         }
         previous = Some(reply);
         let Some(arrived) = reply.arrived.filter(|at| reply.read - at >= MIN_DELAY_MS) else {
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_are_read_with_the_lost_one_before_them_were_held() {
+    fn replies_read_together_with_a_retransmitted_one_were_held_by_tcp() {
         // The last one came just before the lost one: it did not wait.
         assert_eq!(held_replies(ProbeKind::Ws, delay_lost_reply), NONE);
         let read_later = |seq: usize, message: &mut SentMessage| {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn replies_that_a_program_reads_together_because_it_stood_still_were_not_held() {
+    fn replies_read_together_after_a_client_stall_were_not_held_by_tcp() {
         // From 135 to 185 ms: the replies to 6 and 7 wait, and 7, 8 and 9 are sent late.
         let stall_client = |seq: usize, message: &mut SentMessage| {
             if (6..8).contains(&seq) {
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_lies_there_while_the_program_sends_in_time_was_held() {
+    fn an_unread_reply_was_held_by_tcp_if_the_client_kept_sending() {
         // On a connection of its own: no other reply waits behind its lost segment.
         let delay_reply = |delay_ms: f64| {
             move |seq: usize, message: &mut SentMessage| {

@@ -23,7 +23,7 @@ const EARTH_RADIUS_KM: f64 = 6371.0;
 type MatrixBuilder = fn() -> Matrix;
 
 /// The matrices that have a name.
-pub(super) const NAMED: &[(&str, MatrixBuilder)] =
+pub(super) const NAMED_MATRICES: &[(&str, MatrixBuilder)] =
     &[("europe-5", europe_matrix), ("aws", aws_matrix)];
 
 /// A site of a matrix.
@@ -109,7 +109,7 @@ const fn city(
     }
 }
 
-const EUROPE: [City; 5] = [
+const EUROPEAN_CITIES: [City; 5] = [
     city(
         "amsterdam",
         (52.37, 4.90),
@@ -138,7 +138,7 @@ const EUROPE: [City; 5] = [
 ];
 
 /// Source 5, appendix D, libnetwork, VM, mean: tenths of a millisecond.
-const MEASURED: [(&str, &str, i64); 6] = [
+const MEASURED_TENTHS_MS: [(&str, &str, i64); 6] = [
     ("amsterdam", "milan", 365),
     ("amsterdam", "ljubljana", 303),
     ("amsterdam", "bratislava", 177),
@@ -147,7 +147,7 @@ const MEASURED: [(&str, &str, i64); 6] = [
     ("bratislava", "ljubljana", 474),
 ];
 
-const AWS: [City; 16] = [
+const AWS_CITIES: [City; 16] = [
     city("virginia", (38.95, -77.45), &[("region", "us-east-1")]),
     city("ohio", (39.96, -83.00), &[("region", "us-east-2")]),
     city("california", (37.35, -121.96), &[("region", "us-west-1")]),
@@ -167,10 +167,10 @@ const AWS: [City; 16] = [
 ];
 
 fn europe_matrix() -> Matrix {
-    let mut matrix = estimate_matrix(&EUROPE);
+    let mut matrix = estimate_matrix(&EUROPEAN_CITIES);
     let names = matrix.names();
     let index = |name: &str| names.iter().position(|known| known == name);
-    for (a, b, tenths) in MEASURED {
+    for (a, b, tenths) in MEASURED_TENTHS_MS {
         if let Some((a, b)) = index(a).zip(index(b)) {
             matrix.set(a, b, Span::from_micros(tenths * 100));
         }
@@ -179,7 +179,7 @@ fn europe_matrix() -> Matrix {
 }
 
 fn aws_matrix() -> Matrix {
-    estimate_matrix(&AWS)
+    estimate_matrix(&AWS_CITIES)
 }
 
 fn estimate_matrix(cities: &[City]) -> Matrix {

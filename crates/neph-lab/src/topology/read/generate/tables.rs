@@ -7,7 +7,7 @@ use neph_text::{Entry, Node, Table, Value};
 
 /// Additions to a document.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+pub(super) struct GeneratedTables {
     pub(super) sites: Vec<Node>,
     pub(super) routers: Vec<Node>,
     pub(super) links: Vec<Node>,
@@ -15,7 +15,7 @@ pub(super) struct Document {
     pub(super) is_mesh: bool,
 }
 
-impl Document {
+impl GeneratedTables {
     /// `document` with these additions at the ends of its lists.
     pub(super) fn append_to(self, mut document: Table) -> Table {
         append(&mut document, "site", self.sites);

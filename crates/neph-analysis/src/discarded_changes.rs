@@ -8,13 +8,13 @@ use crate::text::first_few;
 use crate::{CampaignData, PlotSettings};
 
 /// Time from the start for which a fleet's path changes are no longer known.
-pub(crate) fn time(view: &FleetView) -> Option<Span> {
+pub(crate) fn unknown_period(view: &FleetView) -> Option<Span> {
     let until = view.pairs.iter().filter_map(|pair| pair.forgotten).max()?;
     Some(until - view.from)
 }
 
-/// The sentence about these scenarios; empty if everything was kept.
-pub fn sentence(
+/// The note about these scenarios; empty if everything was kept.
+pub fn note(
     data: &CampaignData,
     scenarios: impl IntoIterator<Item = usize>,
     settings: &PlotSettings,
@@ -22,15 +22,20 @@ pub fn sentence(
     let of_scenario = |scenario: usize| {
         let label = data.scenarios[scenario].label();
         data.experiments_of(scenario, settings)
-            .filter_map(|experiment| Some((experiment.block(), time(experiment.fleet.as_ref()?)?)))
+            .filter_map(|experiment| {
+                Some((
+                    experiment.block(),
+                    unknown_period(experiment.fleet.as_ref()?)?,
+                ))
+            })
             .map(|(block, time)| format!("{label}, block {block}: {time}"))
             .collect::<Vec<_>>()
     };
-    let sentences: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
-    (!sentences.is_empty()).then(|| {
+    let labelled_periods: Vec<String> = scenarios.into_iter().flat_map(of_scenario).collect();
+    (!labelled_periods.is_empty()).then(|| {
         format!(
             "More path changes or consecutive flows than are kept: the beginning is missing, which does not mean that nothing changed then ({}).",
-            first_few(&sentences)
+            first_few(&labelled_periods)
         )
     })
 }
