@@ -13,9 +13,9 @@ use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins, Stop};
 use neph_store::Store;
 
 use super::acknowledge::AcknowledgingObserver;
-use super::alarming::{self, AlarmReporter};
+use super::alarm_reporter::{self, AlarmReporter};
 use super::cut_off::CutOffCampaign;
-use super::lab_ground::{Control, build_executor, check_lab_permission, reserve_agents};
+use super::plan_executor::{Control, build_executor, check_lab_permission, reserve_agents};
 use super::real_clock::RealClock;
 use super::watch::Watch;
 use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
@@ -351,7 +351,7 @@ fn campaign_outcome(
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
     }
-    if plan_source.plan.has_alarms() && alarming::was_raised(store, campaign)? {
+    if plan_source.plan.has_alarms() && alarm_reporter::was_raised(store, campaign)? {
         return Ok(Outcome::Alarmed);
     }
     Ok(Outcome::Done)

@@ -9,7 +9,7 @@ use neph_model::{
     Unanswered, Warning,
 };
 
-use super::alarming::AlarmReporter;
+use super::alarm_reporter::AlarmReporter;
 use crate::metrics::RunningExporters;
 use crate::metrics::run::RunMetrics;
 use crate::{output, when};
@@ -216,7 +216,7 @@ fn begin_line(
         open,
         ..
     } = progress;
-    let to_do = match complete {
+    let completed_text = match complete {
         0 => String::new(),
         _ => format!(
             ", {complete} of {} complete, {open} to do",
@@ -224,7 +224,7 @@ fn begin_line(
         ),
     };
     format!(
-        "campaign {name} ({id}): {} x {}{to_do}, about {remaining_text}, \
+        "campaign {name} ({id}): {} x {}{completed_text}, about {remaining_text}, \
          seed {seed}",
         counted(scenarios as u64, "scenario"),
         counted((*blocks).into(), "block")
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_whose_last_hops_are_silent_has_at_most_so_many() {
+    fn a_route_with_silent_last_hops_has_a_maximum_length() {
         let hop = |ttl, answers| neph_model::Hop {
             ttl,
             addresses: vec![[10, 0, 0, 1].into(); answers],

@@ -2,12 +2,12 @@
 //! ports.
 
 mod fleet;
+mod fleet_outcome;
 mod recorder;
 mod tracing;
-mod transfer_task;
+mod transfer_spec;
 mod transfers;
 mod watch;
-mod watched;
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
     /// Send this number of messages in each flow, then stop [default: send until ctrl-C]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     pub(crate) count: Option<u64>,
     /// Replace each flow by a new one with another source port after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
@@ -212,7 +212,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let recorder = recorder::FleetRecorder::new(args, &spec, &stop)?;
     let metrics = FlowsMetrics::of(args.site.as_deref(), &spec.fleet);
     let exporter = exporters.begin(metrics.clone())?;
-    let fleet_sink = watched::FleetSink {
+    let fleet_sink = fleet_outcome::FleetSink {
         report: &mut report,
         recorder,
         metrics,
