@@ -99,8 +99,8 @@ impl BoundExporters {
             let push = Push {
                 url,
                 resource,
-                say: output::say,
-                find: addresses,
+                notify: output::say,
+                resolve: addresses,
             };
             Pushing::begin(push, source).map_err(to_failure)
         });

@@ -30,8 +30,8 @@ fn an_import_of_journals_interrupted_at_any_step_is_repeated_without_duplicates(
         let added = store.add_campaign(&campaign, &[scenario]);
         added.expect("a new campaign");
         store.gate.stop_after(step);
-        let taken = store.take_in(&journalled);
-        let is_stopped = matches!(taken, Err(StoreError::Stopped));
+        let result = store.take_in(&journalled);
+        let is_stopped = matches!(result, Err(StoreError::Stopped));
         let is_its_own = [
             Step::SegmentWritten,
             Step::SegmentNamed,
