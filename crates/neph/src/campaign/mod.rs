@@ -10,12 +10,12 @@ mod locked_congestion;
 mod plan_executor;
 mod power;
 mod preview;
+mod progress;
 mod reachability;
 mod real_clock;
 mod run;
 mod status;
 mod unfinished;
-mod watch;
 
 use std::path::{Path, PathBuf};
 

@@ -3,11 +3,11 @@
 
 mod fleet;
 mod fleet_outcome;
+mod fleet_run;
 mod recorder;
 mod tracing;
 mod transfer_spec;
 mod transfers;
-mod watch;
 
 use std::path::PathBuf;
 
@@ -217,7 +217,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         recorder,
         metrics,
     };
-    let mut fleet_outcome = watch::run(args, spec.clone(), &stop, fleet_sink)?;
+    let mut fleet_outcome = fleet_run::run(args, spec.clone(), &stop, fleet_sink)?;
     // Measured results are reported even if no transfers could be made.
     let transfers_result = transfers::make(args, &spec, &mut fleet_outcome, &stop);
     if let Err(error) = report.end(&fleet_outcome.result) {

@@ -18,7 +18,7 @@ use neph_text::counted::counted;
 
 /// Shows progress.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct Progress {
     is_terminal: bool,
     is_quiet: bool,
     remaining: Span,
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     exporters: Option<RunningExporters>,
 }
 
-impl Watch {
+impl Progress {
     pub(super) fn new(is_quiet: bool, alarm_reporter: AlarmReporter) -> Self {
         Self {
             is_terminal: output::can_rewrite(),
@@ -130,7 +130,7 @@ fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[RunningFigur
     )
 }
 
-impl Observer for Watch {
+impl Observer for Progress {
     fn report(&mut self, event: &CampaignEvent<'_>) {
         self.metrics.add_event(event);
         match event {
@@ -370,29 +370,29 @@ mod tests {
 
     #[test]
     fn the_reason_for_missing_echoes_is_printed_once() {
-        let mut watch = Watch::new(true, AlarmReporter::new(None));
+        let mut progress = Progress::new(true, AlarmReporter::new(None));
         let missing = |name: &str, reason: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
             reason: reason.to_owned(),
         };
         let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(
-            watch.warning_text(&forbidden),
+            progress.warning_text(&forbidden),
             "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
         let repeated = missing("metro", "forbidden");
         assert_eq!(
-            watch.warning_text(&repeated),
+            progress.warning_text(&repeated),
             "  ! W014 echo-missing: no ICMP echo, as before"
         );
         assert_eq!(
-            watch.warning_text(&unknown),
+            progress.warning_text(&unknown),
             "  ! W014 echo-missing: no ICMP echo to b: unknown host"
         );
         let other = Warning::FewMessages { replies: 1 };
         for _ in 0..2 {
             assert_eq!(
-                watch.warning_text(&other),
+                progress.warning_text(&other),
                 "  ! W011 few-messages: only 1 reply"
             );
         }

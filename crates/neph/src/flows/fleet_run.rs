@@ -28,7 +28,7 @@ const FIRST_REPLY_TIMEOUT: Span = Span::from_secs(15);
 const DIAGNOSIS_DELAY: Span = Span::from_secs(1);
 
 /// A running fleet.
-struct Watch<'a> {
+struct RunningFleet<'a> {
     digest: Digest,
     hosts: WatchedHosts,
     load: LoadMeter,
@@ -71,7 +71,7 @@ pub(super) fn run(
     } = fleet_sink;
     let fleet_run = FleetRun::start(spec, fleet_stop.clone())?;
     let start = now();
-    let mut watch = Watch {
+    let mut running_fleet = RunningFleet {
         digest,
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
@@ -95,17 +95,17 @@ pub(super) fn run(
         }
         match fleet_run.reports().recv_timeout(STATUS_CHECK_INTERVAL) {
             Ok(report) => {
-                if let Err(error) = watch.add_report(report, &fleet) {
+                if let Err(error) = running_fleet.add_report(report, &fleet) {
                     break Err(error);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-        if let Err(error) = watch.do_periodic_work(&fleet) {
+        if let Err(error) = running_fleet.do_periodic_work(&fleet) {
             break Err(error);
         }
-        if is_endless && watch.is_first_reply_overdue() {
+        if is_endless && running_fleet.is_first_reply_overdue() {
             fleet_stop.set();
         }
     };
@@ -114,14 +114,14 @@ pub(super) fn run(
     outcome
         .and_then(|()| Ok(join_result?))
         .inspect_err(|error| {
-            if let Some(recorder) = watch.recorder.take() {
+            if let Some(recorder) = running_fleet.recorder.take() {
                 recorder.abort(error);
             }
         })?;
-    watch.end(args, refusals, stop.is_set())
+    running_fleet.end(args, refusals, stop.is_set())
 }
 
-impl Watch<'_> {
+impl RunningFleet<'_> {
     fn add_report(
         &mut self,
         report: FleetReport,
