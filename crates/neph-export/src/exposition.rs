@@ -165,16 +165,16 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
 
     /// Adds a time in nanoseconds, `weight` times.
     pub fn add(&mut self, owner: O, labels: L, nanos: u64, weight: u64) {
-        self.of(owner, labels).add(nanos, weight);
+        self.entry(owner, labels).add(nanos, weight);
     }
 
     /// The histogram with these labels, or the shared one beyond the limit.
-    fn of(&mut self, owner: O, labels: L) -> &mut Histogram {
+    fn entry(&mut self, owner: O, labels: L) -> &mut Histogram {
         let key = (Some(owner), labels);
         let is_known = self.by_labels.contains_key(&key);
-        let is_room = self.owner_count < self.max_owners;
-        self.owner_count += usize::from(!is_known && is_room);
-        let key = if is_known || is_room {
+        let has_room = self.owner_count < self.max_owners;
+        self.owner_count += usize::from(!is_known && has_room);
+        let key = if is_known || has_room {
             key
         } else {
             (None, key.1)
@@ -201,8 +201,8 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
         labels: impl Fn(Option<&O>, &L) -> Vec<(&'static str, Option<String>)>,
     ) {
         page.head(name, Kind::Histogram, help);
-        for ((owner, rest), histogram) in &self.by_labels {
-            let label_pairs = labels(owner.as_ref(), rest);
+        for ((owner, other_labels), histogram) in &self.by_labels {
+            let label_pairs = labels(owner.as_ref(), other_labels);
             let labels: Vec<(&str, &str)> = label_pairs
                 .iter()
                 .map(|(name, value)| (*name, value.as_deref().unwrap_or(OTHERS)))
@@ -215,11 +215,17 @@ impl<O: Ord + Clone, L: Ord + Clone> Histograms<O, L> {
 impl Histogram {
     fn write(&self, text: &mut String, name: &str, labels: &[(String, String)]) {
         let bucket = format!("{name}_bucket");
-        let mut up_to = 0;
+        let mut cumulative_count = 0;
         for (bound, count) in BOUNDS.iter().zip(self.buckets) {
-            up_to += count;
+            cumulative_count += count;
             let bound = format_seconds((*bound).into());
-            line(text, &bucket, labels, Some(&bound), &up_to.to_string());
+            line(
+                text,
+                &bucket,
+                labels,
+                Some(&bound),
+                &cumulative_count.to_string(),
+            );
         }
         line(text, &bucket, labels, Some("+Inf"), &self.n.to_string());
         line(
@@ -291,8 +297,8 @@ mod tests {
         }
         histograms.add(7, "path", 1, 1);
         assert_eq!(histograms.len(), 41);
-        assert_eq!(histograms.of(7, "path").n, 2);
-        assert_eq!(histograms.of(99, "path").n, 60);
+        assert_eq!(histograms.entry(7, "path").n, 2);
+        assert_eq!(histograms.entry(99, "path").n, 60);
         assert!(written(&histograms).contains("_count{of=\"other\",what=\"path\"} 60\n"));
     }
 

@@ -27,7 +27,7 @@ const MAX_ADDRESSES: usize = 16;
 /// Prints a message.
 pub(crate) type Notify = fn(&str);
 /// Returns the addresses of a host and port, in the order of attempts.
-pub(crate) type Find = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+pub(crate) type Resolve = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// The URL of a receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub fn url(text: &str) -> Result<Url, String> {
     const WRITE: &str = "write http://HOST:PORT/PATH, or https://HOST/PATH";
     let schemes = [("http", 80), ("https", 443)];
     let known = schemes.into_iter().find_map(|(scheme, port)| {
-        let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
-        Some((scheme, port, rest))
+        let remaining = text.strip_prefix(scheme)?.strip_prefix("://")?;
+        Some((scheme, port, remaining))
     });
-    let (scheme, default_port, rest) = known.ok_or(WRITE)?;
-    let (authority, target) = match rest.find('/') {
-        Some(slash) => rest.split_at(slash),
-        None => (rest, "/"),
+    let (scheme, default_port, remaining) = known.ok_or(WRITE)?;
+    let (authority, target) = match remaining.find('/') {
+        Some(slash) => remaining.split_at(slash),
+        None => (remaining, "/"),
     };
     // The last colon, unless it is within an IPv6 address.
     let port = match authority.rsplit_once(':') {
@@ -79,12 +79,12 @@ pub fn url(text: &str) -> Result<Url, String> {
 struct Addresses {
     host: String,
     port: u16,
-    find: Find,
+    resolve: Resolve,
 }
 
 impl Resolver for Addresses {
     fn resolve(&self, _: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
-        let found = (self.find)(&self.host, self.port)?;
+        let found = (self.resolve)(&self.host, self.port)?;
         if found.is_empty() {
             return Err(Error::HostNotFound);
         }
@@ -132,7 +132,7 @@ impl Url {
 }
 
 /// One connection for each request; no request is repeated, redirected or sent through a proxy.
-pub(crate) fn agent(url: &Url, find: Find) -> Agent {
+pub(crate) fn agent(url: &Url, resolve: Resolve) -> Agent {
     let tls = TlsConfig::builder()
         .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
         .build();
@@ -155,7 +155,7 @@ pub(crate) fn agent(url: &Url, find: Find) -> Agent {
     let addresses = Addresses {
         host: url.host().to_owned(),
         port: url.port,
-        find,
+        resolve,
     };
     Agent::with_parts(config, DefaultConnector::new(), addresses)
 }
@@ -203,9 +203,9 @@ mod tests {
 
     #[test]
     fn a_url_is_http_with_a_host() {
-        let right = url("http://[::1]:9/a?b").expect("a URL");
-        assert_eq!((right.authority.as_str(), right.port), ("[::1]:9", 9));
-        assert_eq!(right.target, "/a?b");
+        let parsed = url("http://[::1]:9/a?b").expect("a URL");
+        assert_eq!((parsed.authority.as_str(), parsed.port), ("[::1]:9", 9));
+        assert_eq!(parsed.target, "/a?b");
         assert_eq!(url("http://x").map(|url| url.port), Ok(80));
         assert_eq!(url("http://[::1]").map(|url| url.port), Ok(80));
         assert_eq!(url("https://x/").map(|url| url.port), Ok(443));

@@ -55,7 +55,7 @@ impl MetricsServer {
         let port = BoundPort::bind(address)?;
         let bound = port.address;
         let (request_sender, page_requests) = sync_channel(1);
-        port.answer(move |patience| asked_for(&request_sender, patience))?;
+        port.answer(move |patience| request_page(&request_sender, patience))?;
         Ok((
             Self {
                 page_requests,
@@ -83,7 +83,7 @@ impl MetricsServer {
 }
 
 /// Requests a page from the measuring thread; `None` after the timeout.
-fn asked_for(request_sender: &SyncSender<PageRequest>, patience: Duration) -> Option<Page> {
+fn request_page(request_sender: &SyncSender<PageRequest>, patience: Duration) -> Option<Page> {
     let (answer, waiting) = sync_channel(1);
     request_sender.try_send(answer).ok()?;
     waiting.recv_timeout(patience).ok()
@@ -171,11 +171,11 @@ fn serve(mut peer: TcpStream, page: &mut impl FnMut(Duration) -> Option<Page>) -
     head.encode(&[("Content-Type", kind)], &mut response)
         .map_err(io::Error::other)?;
     response.extend_from_slice(&body);
-    let (end, mut rest) = (Deadline::begin(), response.as_slice());
-    while !rest.is_empty() {
+    let (end, mut remaining) = (Deadline::begin(), response.as_slice());
+    while !remaining.is_empty() {
         peer.set_write_timeout(Some(end.remaining()?))?;
-        let written = peer.write(rest)?;
-        rest = rest.get(written..).unwrap_or_default();
+        let written = peer.write(remaining)?;
+        remaining = remaining.get(written..).unwrap_or_default();
     }
     Ok(())
 }
@@ -267,7 +267,11 @@ mod tests {
     use super::*;
     use crate::metric::Kind;
 
-    fn ask(metrics_server: &mut MetricsServer, address: SocketAddr, request: &str) -> String {
+    fn send_request(
+        metrics_server: &mut MetricsServer,
+        address: SocketAddr,
+        request: &str,
+    ) -> String {
         let mut peer = TcpStream::connect(address).expect("connect");
         peer.write_all(request.as_bytes()).expect("ask");
         let request_sender = std::thread::spawn(move || {
@@ -291,7 +295,7 @@ mod tests {
         let (mut metrics_server, address) =
             MetricsServer::open(address("0").expect("a port")).expect("a server");
         assert!(address.ip().is_loopback());
-        let page = ask(
+        let page = send_request(
             &mut metrics_server,
             address,
             "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -307,7 +311,7 @@ mod tests {
             (format!("text/plain,{accept}"), "text/plain; "),
         ] {
             let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
-            let page = ask(&mut metrics_server, address, &request);
+            let page = send_request(&mut metrics_server, address, &request);
             assert!(page.contains(&format!("Content-Type: {kind}")), "{page}");
         }
         for (request, status) in [
@@ -315,7 +319,7 @@ mod tests {
             ("POST /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "405"),
             ("nonsense\r\n\r\n", "400"),
         ] {
-            let answer = ask(&mut metrics_server, address, request);
+            let answer = send_request(&mut metrics_server, address, request);
             assert!(
                 answer.starts_with(&format!("HTTP/1.1 {status}")),
                 "{answer}"

@@ -105,10 +105,10 @@ fn point(metric: &Metric, sample: &Sample, period: Period) -> Json {
 }
 
 fn distribution(point: &mut Json, histogram: &Histogram) {
-    let bounded: u64 = histogram.buckets.iter().sum();
+    let bounded_count: u64 = histogram.buckets.iter().sum();
     // The last bucket counts the times above all bounds.
-    let above = histogram.n.saturating_sub(bounded);
-    let counts = histogram.buckets.iter().copied().chain([above]);
+    let overflow_count = histogram.n.saturating_sub(bounded_count);
+    let counts = histogram.buckets.iter().copied().chain([overflow_count]);
     let counts: Vec<String> = counts.map(|count| count.to_string()).collect();
     let bounds =
         BOUNDS.map(|bound| seconds(Span::from_nanos(bound.try_into().unwrap_or(i64::MAX))));
@@ -129,7 +129,7 @@ fn seconds(time: Span) -> f64 {
 }
 
 /// The message about a partially accepted request; `None` if all was accepted.
-pub(crate) fn rejected(answer: &str) -> Option<String> {
+pub(crate) fn rejection(answer: &str) -> Option<String> {
     let answer: Json = serde_json::from_str(answer).ok()?;
     let partial = answer.get("partialSuccess")?;
     let count = partial.get("rejectedDataPoints")?;
@@ -201,12 +201,12 @@ mod tests {
             wall(1_000_000_015_000_000_000),
         );
         let request = request(resource, &metrics(), Period { from, until });
-        let of = &request["resourceMetrics"][0];
+        let resource_metrics = &request["resourceMetrics"][0];
         assert_eq!(
-            of["resource"]["attributes"][0],
+            resource_metrics["resource"]["attributes"][0],
             json!({"key": "service.name", "value": {"stringValue": "neph test"}})
         );
-        let metrics = &of["scopeMetrics"][0]["metrics"];
+        let metrics = &resource_metrics["scopeMetrics"][0]["metrics"];
         assert_eq!(
             metrics.as_array().map(Vec::len),
             Some(3),
@@ -245,11 +245,11 @@ mod tests {
             json!({"partialSuccess": partial}).to_string()
         };
         for count in [json!("4"), json!(4)] {
-            let rejected = rejected(&answer(count)).expect("some");
-            assert_eq!(rejected, "it rejected 4 data points: \"old\"");
+            let rejection = rejection(&answer(count)).expect("some");
+            assert_eq!(rejection, "it rejected 4 data points: \"old\"");
         }
-        for all in [&answer(json!("0")), "{}", "{\"partialSuccess\":{}}", "ok"] {
-            assert_eq!(rejected(all), None);
+        for accepted in [&answer(json!("0")), "{}", "{\"partialSuccess\":{}}", "ok"] {
+            assert_eq!(rejection(accepted), None);
         }
     }
 }

@@ -106,11 +106,11 @@ fn of_histogram(histogram: &Histogram) -> Message {
     let mut message = Message::default()
         .number(1, histogram.n)
         .double(2, histogram.nanos as f64 / 1e9);
-    let mut up_to = 0;
+    let mut cumulative_count = 0;
     for (bound, count) in BOUNDS.iter().zip(histogram.buckets) {
-        up_to += count;
+        cumulative_count += count;
         let bucket = Message::default()
-            .number(1, up_to)
+            .number(1, cumulative_count)
             .double(2, *bound as f64 / 1e9);
         message = message.bytes(3, &bucket.0);
     }

@@ -13,9 +13,9 @@ use neph_model::Wall;
 use neph_sys::clock;
 use ureq::Agent;
 
-use crate::http::{Find, Notify, Url, agent, exchange, url};
+use crate::http::{Notify, Resolve, Url, agent, exchange, url};
 use crate::metric::MetricSource;
-use crate::otlp::{Period, Resource, rejected, request};
+use crate::otlp::{Period, Resource, rejection, request};
 
 /// Interval between pushes.
 const EVERY: Duration = Duration::from_secs(15);
@@ -41,16 +41,16 @@ pub struct Push {
     /// The exporting program.
     pub resource: Resource,
     /// Prints a message.
-    pub say: fn(&str),
+    pub notify: fn(&str),
     /// Resolves a host and port to addresses.
-    pub find: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
+    pub resolve: fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
 }
 
 /// A thread that pushes every 15 s until [`Self::finish`].
 #[derive(Debug)]
 pub struct Pushing {
     command: &'static str,
-    say: Notify,
+    notify: Notify,
     authority: String,
     /// Dropped to end the thread.
     stop: SyncSender<()>,
@@ -70,7 +70,7 @@ impl Pushing {
     fn every(interval: Duration, push: Push, exported: Arc<dyn MetricSource>) -> io::Result<Self> {
         let (stop, stopped) = sync_channel(0);
         let (running, ended) = sync_channel(0);
-        let (command, say) = (push.resource.service, push.say);
+        let (command, notify) = (push.resource.service, push.notify);
         let authority = push.url.authority().to_owned();
         let thread = std::thread::Builder::new().name("otlp".to_owned());
         thread.spawn(move || {
@@ -83,7 +83,7 @@ impl Pushing {
         })?;
         Ok(Self {
             command,
-            say,
+            notify,
             authority,
             stop,
             ended,
@@ -94,7 +94,7 @@ impl Pushing {
     pub fn finish(self) {
         drop(self.stop);
         if self.ended.recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
-            (self.say)(&format!(
+            (self.notify)(&format!(
                 "{}: {} did not take the last metrics within {} s",
                 self.command,
                 self.authority,
@@ -111,18 +111,18 @@ struct Pusher {
     exported: Arc<dyn MetricSource>,
     from: Wall,
     /// Whether the last push failed; that was reported.
-    is_away: bool,
+    is_unreachable: bool,
 }
 
 impl Pusher {
     fn new(push: Push, exported: Arc<dyn MetricSource>) -> Self {
-        let find: Find = push.find;
+        let resolve: Resolve = push.resolve;
         Self {
-            agent: agent(&push.url, find),
+            agent: agent(&push.url, resolve),
             push,
             exported,
             from: now(),
-            is_away: false,
+            is_unreachable: false,
         }
     }
 
@@ -133,23 +133,23 @@ impl Pusher {
         };
         let request = request(self.push.resource, &self.exported.snapshot(), period);
         let answer = exchange(&self.agent, &self.push.url, &request.to_string());
-        let answer = answer.and_then(|answer| match rejected(&answer) {
+        let answer = answer.and_then(|answer| match rejection(&answer) {
             Some(reason) => Err(io::Error::other(reason)),
             None => Ok(()),
         });
         let (command, authority) = (self.push.resource.service, self.push.url.authority());
         match answer {
-            Ok(()) if self.is_away => {
-                (self.push.say)(&format!("{command}: {authority} takes metrics"));
-                self.is_away = false;
+            Ok(()) if self.is_unreachable => {
+                (self.push.notify)(&format!("{command}: {authority} takes metrics"));
+                self.is_unreachable = false;
             }
-            Err(reason) if !self.is_away => {
+            Err(reason) if !self.is_unreachable => {
                 let every = EVERY.as_secs();
-                (self.push.say)(&format!(
+                (self.push.notify)(&format!(
                     "{command}: push metrics to {authority}: {reason}; it is tried every {every} s, and reported when \
                      it succeeds"
                 ));
-                self.is_away = true;
+                self.is_unreachable = true;
             }
             Ok(()) | Err(_) => {}
         }
@@ -187,11 +187,11 @@ mod tests {
 
     static REPORTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-    fn say(text: &str) {
+    fn notify(text: &str) {
         REPORTS.lock().expect("no panic").push(text.to_owned());
     }
 
-    fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
     }
 
@@ -202,8 +202,8 @@ mod tests {
                 service: "neph test",
                 version: "1",
             },
-            say,
-            find,
+            notify,
+            resolve,
         }
     }
 

@@ -5,7 +5,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use crate::http::{Find, Notify, Url, agent, post};
+use crate::http::{Notify, Resolve, Url, agent, post};
 
 /// Timeout for alarms that are still in the queue at the end.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const WAITING: usize = 64;
 pub struct Webhook {
     /// The command in messages.
     command: &'static str,
-    say: Notify,
+    notify: Notify,
     authority: String,
     alarms: SyncSender<String>,
     /// Disconnected when all alarms were posted.
@@ -26,24 +26,24 @@ pub struct Webhook {
 
 impl Webhook {
     /// Posts alarms of a command, `neph watch`.
-    pub fn begin(url: Url, command: &'static str, say: Notify, find: Find) -> Self {
+    pub fn begin(url: Url, command: &'static str, notify: Notify, resolve: Resolve) -> Self {
         let (alarms, queued) = sync_channel::<String>(WAITING);
         let authority = url.authority().to_owned();
         let (ended, reporting) = sync_channel(0);
         // If the receiver exceeds the timeout, the thread ends with the process.
         std::thread::spawn(move || {
             let _ended: SyncSender<()> = ended;
-            let agent = agent(&url, find);
+            let agent = agent(&url, resolve);
             for body in queued {
                 if let Err(error) = post(&agent, &url, &body) {
                     let authority = url.authority();
-                    say(&format!("{command}: post an alarm to {authority}: {error}"));
+                    notify(&format!("{command}: post an alarm to {authority}: {error}"));
                 }
             }
         });
         Self {
             command,
-            say,
+            notify,
             authority,
             alarms,
             reporting,
@@ -53,7 +53,7 @@ impl Webhook {
     /// Queues a JSON document without blocking.
     pub fn report(&self, alarm: String) {
         if self.alarms.try_send(alarm).is_err() {
-            (self.say)(&format!(
+            (self.notify)(&format!(
                 "{}: an alarm was not posted: too many wait for the webhook",
                 self.command
             ));
@@ -64,7 +64,7 @@ impl Webhook {
     pub fn finish(self) {
         drop(self.alarms);
         if self.reporting.recv_timeout(FAREWELL) == Err(RecvTimeoutError::Timeout) {
-            (self.say)(&format!(
+            (self.notify)(&format!(
                 "{}: {} did not accept all alarms within {} s; they are listed above",
                 self.command,
                 self.authority,
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
     use crate::http::url;
 
-    fn find(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         Ok((host, port).to_socket_addrs()?.collect())
     }
 
@@ -108,34 +108,35 @@ mod tests {
         for status in ["404 Not Found", "302 Found", "307 Temporary Redirect"] {
             let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
             let address = listener.local_addr().expect("address");
-            let hearing = std::thread::spawn(move || {
+            let server_thread = std::thread::spawn(move || {
                 let (mut peer, _) = listener.accept().expect("accept");
                 request(&mut peer);
                 let answer = format!("HTTP/1.1 {status}\r\nLocation: /b\r\n\r\n");
                 peer.write_all(answer.as_bytes()).expect("answer");
             });
             let url = url(&format!("http://{address}/a")).expect("a URL");
-            let error = post(&agent(&url, find), &url, "{}").expect_err(status);
+            let error = post(&agent(&url, resolve), &url, "{}").expect_err(status);
             let expected = format!("it answered \"HTTP/1.1 {}\"", &status[..3]);
             assert_eq!(error.to_string(), expected);
-            hearing.join().expect("heard");
+            server_thread.join().expect("heard");
         }
     }
 
     #[test]
     fn an_untrusted_certificate_is_reported() {
-        let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
-        let certified = certified.expect("a certificate");
-        let key = rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der());
+        let certified_key = rcgen::generate_simple_self_signed(["localhost".to_owned()]);
+        let certified_key = certified_key.expect("a certificate");
+        let key =
+            rustls::pki_types::PrivateKeyDer::try_from(certified_key.signing_key.serialize_der());
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("versions")
             .with_no_client_auth()
-            .with_single_cert(vec![certified.cert.der().clone()], key.expect("a key"));
+            .with_single_cert(vec![certified_key.cert.der().clone()], key.expect("a key"));
         let config = Arc::new(config.expect("it fits"));
         let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
         let port = listener.local_addr().expect("address").port();
-        let hearing = std::thread::spawn(move || {
+        let server_thread = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("accept");
             let mut tls = rustls::ServerConnection::new(config).expect("a connection");
             tls.complete_io(&mut peer).expect_err("it is refused")
@@ -144,14 +145,14 @@ mod tests {
         let local = |_: &str, port| Ok(vec![([127, 0, 0, 1], port).into()]);
         let error = post(&agent(&url, local), &url, "{}").expect_err("no listener");
         assert!(error.to_string().contains("certificate"), "{error}");
-        hearing.join().expect("refused");
+        server_thread.join().expect("refused");
     }
 
     #[test]
     fn an_alarm_is_posted() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
         let address = listener.local_addr().expect("address");
-        let hearing = std::thread::spawn(move || {
+        let server_thread = std::thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("accept");
             let received = request(&mut peer);
             peer.write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
@@ -159,10 +160,10 @@ mod tests {
             String::from_utf8(received).expect("text")
         });
         let url = url(&format!("http://{address}/hear")).expect("a URL");
-        let webhook = Webhook::begin(url, "neph watch", |_| {}, find);
+        let webhook = Webhook::begin(url, "neph watch", |_| {}, resolve);
         webhook.report("{\"kind\":\"alarm\"}".to_owned());
         webhook.finish();
-        let received = hearing.join().expect("heard");
+        let received = server_thread.join().expect("heard");
         assert!(
             received.starts_with("POST /hear HTTP/1.1\r\n"),
             "{received}"

@@ -82,7 +82,7 @@ fn build_pair_view(
         .iter_mut()
         .filter(|flow| is_at_endpoint(flow.slot) && !flow.segments.is_empty())
         .collect();
-    let mostly_lost = endpoint_flows.lost.is_most_of(&endpoint_flows.tally);
+    let mostly_lost = endpoint_flows.lost.exceeds_half_of(&endpoint_flows.tally);
     let loss_by_base = (!mostly_lost).then_some(&endpoint_flows.loss_by_base);
     let mut classes = classify(&mut flows, settings, loss_by_base);
     let flows: Vec<&FlowHistory> = flows.into_iter().map(|flow| &*flow).collect();

@@ -61,7 +61,7 @@ impl Lost {
     }
 
     /// Whether more messages were lost outside of outages than got replies.
-    pub(crate) const fn is_most_of(&self, tally: &FlowTally) -> bool {
+    pub(crate) const fn exceeds_half_of(&self, tally: &FlowTally) -> bool {
         self.outside_outages > tally.replies
     }
 }

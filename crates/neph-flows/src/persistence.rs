@@ -102,7 +102,7 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, horizon): (Span, Span)) -> Option
         .collect();
     // If no stay had ended by then, each block of time is a case.
     if steps_within_horizon == 0 && span_from_nanos(survival.observed()) >= horizon {
-        points.insert(0, none_ended(horizon, stays.len(), estimate.blocks));
+        points.insert(0, full_survival(horizon, stays.len(), estimate.blocks));
     }
     let to_share = |(point, cases): &(CurvePoint, f64)| Share {
         hits: stays
@@ -128,7 +128,7 @@ pub(crate) fn stay_curve(stays: &[Stay], (bin, horizon): (Span, Span)) -> Option
         .is_none_or(|step| step.at < survival.observed())
     {
         let last = points.last().copied();
-        let (last, cases) = last.unwrap_or_else(|| none_ended(Span::ZERO, 1, estimate.blocks));
+        let (last, cases) = last.unwrap_or_else(|| full_survival(Span::ZERO, 1, estimate.blocks));
         let end = CurvePoint {
             at: span_from_nanos(survival.observed()),
             at_risk: 1,
@@ -177,7 +177,7 @@ fn curve_point(step: &SurvivalStep, cases: f64) -> (CurvePoint, f64) {
 
 /// The curve before the first end.
 #[expect(clippy::cast_precision_loss, reason = "a count")]
-fn none_ended(at: Span, at_risk: usize, blocks: usize) -> (CurvePoint, f64) {
+fn full_survival(at: Span, at_risk: usize, blocks: usize) -> (CurvePoint, f64) {
     let cases = blocks as f64;
     let (low, high) = wilson_interval(1.0, cases);
     let point = CurvePoint {

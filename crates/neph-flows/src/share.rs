@@ -163,9 +163,10 @@ mod tests {
             (0..20).map(|n| (if n < 8 { 10 } else { 0 }, 10)).collect();
         let split_share = pooled_share(&split_share);
         // Like twenty cases with eight hits, with Student's t of 19.
-        let twenty = share(8, 20).unwrap();
+        let unsplit_share = share(8, 20).unwrap();
         assert!(
-            (split_share.low - twenty.low).abs() < 0.03 && split_share.low < twenty.low,
+            (split_share.low - unsplit_share.low).abs() < 0.03
+                && split_share.low < unsplit_share.low,
             "{split_share:?}"
         );
     }

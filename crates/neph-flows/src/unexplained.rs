@@ -133,7 +133,7 @@ mod tests {
             seconds: 180,
             ..World::default()
         };
-        let taken_for_queues = |queue: std::ops::Range<i64>| {
+        let unexplained_and_hidden_time = |queue: std::ops::Range<i64>| {
             let mut digest = Digest::new(&world.fleet(), Settings::default()).unwrap();
             world.messages(&world.truth(), |message| {
                 let mut message = *message;
@@ -149,9 +149,9 @@ mod tests {
             let view = digest.view();
             (view.pairs[0].unexplained, view.pairs[0].hidden.time)
         };
-        let (alone_time, no_hidden_time) = taken_for_queues(0..0);
+        let (alone_time, no_hidden_time) = unexplained_and_hidden_time(0..0);
         assert!(alone_time > Span::from_secs(16 * 18), "{alone_time}");
-        let (time_with_queue, hidden) = taken_for_queues(130..142);
+        let (time_with_queue, hidden) = unexplained_and_hidden_time(130..142);
         assert!(no_hidden_time < hidden && alone_time < hidden, "{hidden}");
         assert!(
             (time_with_queue - alone_time).abs() < Span::from_secs(32),

@@ -136,9 +136,9 @@ impl World {
     }
 
     fn is_lost(&self, path: usize, message: &FleetMessage) -> bool {
-        let turn = message.seq.wrapping_mul(7) + message.slot.0;
+        let position = message.seq.wrapping_mul(7) + message.slot.0;
         self.lossy_path
-            .is_some_and(|(lossy, every)| path == lossy && turn.is_multiple_of(every))
+            .is_some_and(|(lossy, every)| path == lossy && position.is_multiple_of(every))
     }
 
     /// What happens to a message besides.

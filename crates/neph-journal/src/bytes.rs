@@ -5,8 +5,8 @@ pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Bytes<'a> {
     pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (head, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
+        let (head, remaining) = self.0.split_first_chunk::<N>()?;
+        self.0 = remaining;
         Some(*head)
     }
     pub(crate) fn u8(&mut self) -> Option<u8> {
@@ -27,8 +27,8 @@ impl<'a> Bytes<'a> {
     /// A text after its length (32 bits).
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let length = usize::try_from(self.u32()?).ok()?;
-        let (head, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
+        let (head, remaining) = self.0.split_at_checked(length)?;
+        self.0 = remaining;
         std::str::from_utf8(head).ok()
     }
 }

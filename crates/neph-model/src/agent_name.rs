@@ -36,9 +36,10 @@ impl FromStr for AgentName {
     type Err = AgentNameError;
 
     fn from_str(text: &str) -> Result<Self, AgentNameError> {
-        let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let is_allowed =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let is_name = (1..=MAX_LEN).contains(&text.len())
-            && text.bytes().all(fits)
+            && text.bytes().all(is_allowed)
             && !text.starts_with('-')
             && !text.ends_with('-');
         if is_name {

@@ -17,8 +17,8 @@ pub struct InvalidTargetPart {
 }
 
 impl InvalidTargetPart {
-    pub(crate) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        let (message, remedy) = (what.into(), remedy.into());
+    pub(crate) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        let (message, remedy) = (message.into(), remedy.into());
         Self { message, remedy }
     }
 }
@@ -31,7 +31,7 @@ const BRACKETS: &str = "write an IPv6 address in brackets, as [fd00::1]:8080";
 /// There is no host, or it can be none.
 pub fn split_authority(text: &str) -> Result<(String, Option<&str>), InvalidTargetPart> {
     let (host, port) = match text.strip_prefix('[') {
-        Some(rest) => bracketed_host(rest)?,
+        Some(remaining) => bracketed_host(remaining)?,
         None => match text.split_once(':') {
             Some((_, port)) if port.contains(':') => {
                 let message = format!("'{text}' has more than one colon");
@@ -57,8 +57,8 @@ pub fn split_authority(text: &str) -> Result<(String, Option<&str>), InvalidTarg
 }
 
 /// Of `v6]` and `v6]:port`.
-fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), InvalidTargetPart> {
-    let Some((host, after)) = rest.split_once(']') else {
+fn bracketed_host(remaining: &str) -> Result<(&str, Option<&str>), InvalidTargetPart> {
+    let Some((host, after)) = remaining.split_once(']') else {
         return Err(InvalidTargetPart::new(
             "its bracket is not closed",
             BRACKETS,
@@ -67,7 +67,7 @@ fn bracketed_host(rest: &str) -> Result<(&str, Option<&str>), InvalidTargetPart>
     let port = after.strip_prefix(':');
     let is_v6 = bare(host).parse::<Ipv6Addr>().is_ok();
     if !is_v6 || (port.is_none() && !after.is_empty()) {
-        let message = format!("'[{rest}' is no IPv6 address in brackets");
+        let message = format!("'[{remaining}' is no IPv6 address in brackets");
         return Err(InvalidTargetPart::new(message, BRACKETS));
     }
     Ok((host, port))

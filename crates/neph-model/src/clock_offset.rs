@@ -43,17 +43,17 @@ impl ClockOffset {
     }
     /// The delay on the forward path, from the local instant to the peer's.
     pub fn forward(self, sent: Instant<Local>, received: Instant<Peer>) -> OneWay {
-        let apart = received.nanos().saturating_sub(sent.nanos());
+        let elapsed = received.nanos().saturating_sub(sent.nanos());
         OneWay {
-            delay: Span::from_nanos(apart) - self.value,
+            delay: Span::from_nanos(elapsed) - self.value,
             bound: self.bound,
         }
     }
     /// The delay on the reverse path, from the peer's instant to the local one.
     pub fn reverse(self, sent: Instant<Peer>, received: Instant<Local>) -> OneWay {
-        let apart = received.nanos().saturating_sub(sent.nanos());
+        let elapsed = received.nanos().saturating_sub(sent.nanos());
         OneWay {
-            delay: Span::from_nanos(apart) + self.value,
+            delay: Span::from_nanos(elapsed) + self.value,
             bound: self.bound,
         }
     }

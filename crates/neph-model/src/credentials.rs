@@ -47,10 +47,10 @@ impl Credentials {
 /// A target's text without the part before `@`: it may contain a password.
 pub fn without_credentials(text: &str) -> String {
     let start = text.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = text.split_at(start);
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{scheme}{}", &rest[at + 1..]),
+    let (scheme, remaining) = text.split_at(start);
+    let end = remaining.find(['/', '?', '#']).unwrap_or(remaining.len());
+    match remaining[..end].rfind('@') {
+        Some(at) => format!("{scheme}{}", &remaining[at + 1..]),
         None => text.to_owned(),
     }
 }
@@ -59,17 +59,17 @@ pub fn without_credentials(text: &str) -> String {
 /// positions are unchanged.
 pub fn mask_credentials(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
+    let mut remaining = text;
+    while let Some(at) = remaining.find("://") {
+        let (before, after) = remaining.split_at(at + 3);
         masked.push_str(before);
         let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '?' | '#' | '"' | '\'');
         let end = after.find(ends).unwrap_or(after.len());
         let hidden = after[..end].rfind('@').unwrap_or(0);
         masked.push_str(&"*".repeat(hidden));
-        rest = &after[hidden..];
+        remaining = &after[hidden..];
     }
-    masked.push_str(rest);
+    masked.push_str(remaining);
     masked
 }
 

@@ -90,9 +90,9 @@ impl fmt::Display for DnsQuestion {
 /// Whether this is the root, or labels of 1 to 63 letters, digits, hyphens, underscores and stars.
 fn is_name(name: &str) -> bool {
     let relative = name.strip_suffix('.').unwrap_or(name);
-    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_*".contains(&byte);
     let is_label =
-        |label: &str| (1..=LONGEST_LABEL).contains(&label.len()) && label.bytes().all(is_fine);
+        |label: &str| (1..=LONGEST_LABEL).contains(&label.len()) && label.bytes().all(is_allowed);
     name == "." || (relative.len() <= LONGEST_NAME && relative.split('.').all(is_label))
 }
 

@@ -38,10 +38,10 @@ impl DnsReply {
 
     /// `noerror`, `nxdomain-tc`, `rcode-12`.
     pub(crate) fn name(self) -> String {
-        let tail = if self.is_truncated { TRUNCATED } else { "" };
+        let suffix = if self.is_truncated { TRUNCATED } else { "" };
         match RCODES.get(usize::from(self.rcode)) {
-            Some(name) => format!("{}{tail}", name.to_ascii_lowercase()),
-            None => format!("rcode-{}{tail}", self.rcode),
+            Some(name) => format!("{}{suffix}", name.to_ascii_lowercase()),
+            None => format!("rcode-{}{suffix}", self.rcode),
         }
     }
 
@@ -53,10 +53,10 @@ impl DnsReply {
 
     /// `NOERROR`, `NXDOMAIN, truncated`, `RCODE 12`.
     pub(crate) fn description(self) -> String {
-        let tail = if self.is_truncated { ", truncated" } else { "" };
+        let suffix = if self.is_truncated { ", truncated" } else { "" };
         match RCODES.get(usize::from(self.rcode)) {
-            Some(name) => format!("{name}{tail}"),
-            None => format!("RCODE {}{tail}", self.rcode),
+            Some(name) => format!("{name}{suffix}"),
+            None => format!("RCODE {}{suffix}", self.rcode),
         }
     }
 }

@@ -194,8 +194,8 @@ impl Experiment {
                     if load == line && *achieved <= 0.0)
             })
         };
-        let made: Vec<&str> = requested?.split(", ").filter(is_made).collect();
-        (!made.is_empty()).then(|| made.join(", "))
+        let generated: Vec<&str> = requested?.split(", ").filter(is_made).collect();
+        (!generated.is_empty()).then(|| generated.join(", "))
     }
 
     /// The stored anchors as values.
@@ -227,10 +227,10 @@ mod tests {
             });
             experiment.generated_load(requested)
         };
-        let made = missed_target("vm2 stream h:80 2Mbit/s", Some(0.0));
-        assert_eq!(made.as_deref(), Some("vm1 80%"));
-        assert_eq!(missed_target("vm1 80%", Some(62.0)), made);
-        assert_eq!(missed_target("vm1 80%", None), made);
+        let generated = missed_target("vm2 stream h:80 2Mbit/s", Some(0.0));
+        assert_eq!(generated.as_deref(), Some("vm1 80%"));
+        assert_eq!(missed_target("vm1 80%", Some(62.0)), generated);
+        assert_eq!(missed_target("vm1 80%", None), generated);
         assert_eq!(missed_target("vm1 80%", Some(0.0)), None);
     }
 }

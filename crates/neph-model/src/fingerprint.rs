@@ -32,9 +32,11 @@ impl FromStr for Fingerprint {
     /// 64 hexadecimal digits of either case, or 32 pairs of them with colons between; the words
     /// that openssl and neph reflect print before them may stay.
     fn from_str(text: &str) -> Result<Self, InvalidFingerprint> {
-        let wrong = || InvalidFingerprint(text.to_owned());
+        let invalid = || InvalidFingerprint(text.to_owned());
         let digits = text.trim();
-        let digits = digits.rsplit_once('=').map_or(digits, |(_, rest)| rest);
+        let digits = digits
+            .rsplit_once('=')
+            .map_or(digits, |(_, remaining)| remaining);
         let pairs: Vec<&str> = if digits.contains(':') {
             digits.split(':').collect()
         } else if digits.is_ascii() {
@@ -43,7 +45,7 @@ impl FromStr for Fingerprint {
                 .map(|at| digits.get(at..at + 2).unwrap_or_default())
                 .collect()
         } else {
-            return Err(wrong());
+            return Err(invalid());
         };
         let byte = |pair: &&str| {
             let is_pair = pair.len() == 2 && pair.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -51,7 +53,7 @@ impl FromStr for Fingerprint {
         };
         let bytes: Option<Vec<u8>> = pairs.iter().map(byte).collect();
         let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
-        bytes.map(Self).ok_or_else(wrong)
+        bytes.map(Self).ok_or_else(invalid)
     }
 }
 

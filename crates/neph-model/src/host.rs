@@ -47,8 +47,8 @@ pub fn ascii_host(host: &str) -> Option<String> {
     } else {
         idna::domain_to_ascii(host).ok()?
     };
-    let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
-    let fits = (1..=253).contains(&ascii.len()) && ascii.bytes().all(is_fine);
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+    let fits = (1..=253).contains(&ascii.len()) && ascii.bytes().all(is_allowed);
     fits.then_some(ascii)
 }
 

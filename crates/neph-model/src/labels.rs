@@ -42,15 +42,15 @@ pub enum LabelError {
 }
 
 fn is_key(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     (1..=MAX_LABEL_CHARS).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_lowercase())
-        && text.bytes().all(fits)
+        && text.bytes().all(is_allowed)
 }
 
 fn is_value(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:".contains(&byte);
-    (1..=MAX_LABEL_CHARS).contains(&text.len()) && text.bytes().all(fits)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:".contains(&byte);
+    (1..=MAX_LABEL_CHARS).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 impl FromStr for Label {
@@ -74,9 +74,9 @@ impl Labels {
     ///
     /// # Errors
     /// There are too many, or one key occurs twice.
-    pub fn new(all: impl IntoIterator<Item = Label>) -> Result<Self, LabelError> {
+    pub fn new(pairs: impl IntoIterator<Item = Label>) -> Result<Self, LabelError> {
         let mut labels = BTreeMap::new();
-        for Label { key, value } in all {
+        for Label { key, value } in pairs {
             if labels.insert(key.clone(), value).is_some() {
                 return Err(LabelError::DuplicateKey(key));
             }

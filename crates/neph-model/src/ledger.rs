@@ -38,9 +38,9 @@ impl Ledger {
         let end = marks.app_recv.filter(|end| *end >= marks.intended)?;
         let marks = &marks.without_contradictions();
         let mut builder = Builder::starting_at(marks.intended);
-        builder.before_the_network(marks);
+        builder.close_send_stages(marks);
         if !marks.is_connection_attempt() {
-            builder.the_crossing(marks, end);
+            builder.close_network_and_peer_stages(marks, end);
             if marks.nic_rx.is_some() {
                 builder.close(Stage::OwnKernel, end);
             }
@@ -126,7 +126,7 @@ impl Builder {
         }
     }
 
-    fn before_the_network(&mut self, marks: &Marks) {
+    fn close_send_stages(&mut self, marks: &Marks) {
         if let Some(dialled) = marks.dialled {
             self.close(Stage::Lateness, dialled);
             self.close_or_open(Stage::Connect, marks.connected);
@@ -146,7 +146,7 @@ impl Builder {
 
     /// From the last local timestamp before the network to the first one after it: the peer's
     /// stages are differences on its own clock, the network is the rest.
-    fn the_crossing(&mut self, marks: &Marks, end: Instant<Local>) {
+    fn close_network_and_peer_stages(&mut self, marks: &Marks, end: Instant<Local>) {
         let after = marks.nic_rx.unwrap_or(end);
         let whole = after - self.from;
         let peer = &marks.peer;

@@ -35,17 +35,17 @@ impl LocalFault {
     }
 }
 
-/// A call that failed while `doing` something, in a sentence: a fault of this host is named as
+/// A call that failed during `action`, in a sentence: a fault of this host is named as
 /// such, with a remedy.
-pub fn failed_call(doing: &str, error: &io::Error, fault: Option<LocalFault>) -> String {
+pub fn failed_call(action: &str, error: &io::Error, fault: Option<LocalFault>) -> String {
     let text = error.to_string();
     let operation = text.split(" (os error").next().unwrap_or(&text);
     match fault {
         Some(fault) => format!(
-            "{doing}: {} ({operation}); {}",
+            "{action}: {} ({operation}); {}",
             Answer::Local(fault).description(),
             fault.remedy()
         ),
-        None => format!("{doing}: {operation}"),
+        None => format!("{action}: {operation}"),
     }
 }

@@ -9,11 +9,11 @@ const OPTION: &str = "--stamp-key";
 #[must_use]
 pub fn without_secrets(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(OPTION) {
-        let (before, after) = rest.split_at(at + OPTION.len());
+    let mut remaining = text;
+    while let Some(at) = remaining.find(OPTION) {
+        let (before, after) = remaining.split_at(at + OPTION.len());
         shown.push_str(before);
-        rest = after;
+        remaining = after;
         let Some((between, value)) = value(after) else {
             continue;
         };
@@ -21,10 +21,10 @@ pub fn without_secrets(text: &str) -> String {
         if !names_a_source {
             shown.push_str(between);
             shown.extend(std::iter::repeat_n('*', value.len()));
-            rest = &after[between.len() + value.len()..];
+            remaining = &after[between.len() + value.len()..];
         }
     }
-    shown + rest
+    shown + remaining
 }
 
 /// The value after an option in a list of quoted flags, and its separator: `=` within the same
@@ -34,9 +34,9 @@ fn value(after: &str) -> Option<(&str, &str)> {
     let start = if after.starts_with('=') {
         1
     } else {
-        let rest = after.strip_prefix(is_quote)?;
-        let next = rest.find(|c: char| !c.is_whitespace() && c != ',')?;
-        if !rest[next..].starts_with(is_quote) {
+        let remaining = after.strip_prefix(is_quote)?;
+        let next = remaining.find(|c: char| !c.is_whitespace() && c != ',')?;
+        if !remaining[next..].starts_with(is_quote) {
             return None;
         }
         next + 2

@@ -225,7 +225,7 @@ mod tests {
         assert!(
             ParameterName::ALL
                 .windows(2)
-                .all(|two| two[0].as_str() < two[1].as_str() && two[0] < two[1])
+                .all(|pair| pair[0].as_str() < pair[1].as_str() && pair[0] < pair[1])
         );
     }
 

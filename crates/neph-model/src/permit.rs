@@ -173,16 +173,16 @@ impl Permit {
         {
             return false;
         }
-        let may_go = limits
+        let is_allowed = limits
             .bytes
             .as_ref()
             .is_none_or(|token_bucket| token_bucket.take(bytes, now));
-        if may_go {
+        if is_allowed {
             limits.spent_today.fetch_add(bytes, Ordering::Relaxed);
         } else if let Some(messages) = messages {
             messages.give_back(1);
         }
-        may_go
+        is_allowed
     }
 
     /// The number of bytes of a stream that may be sent at `now`; [`Self::spend`] takes what is

@@ -58,13 +58,13 @@ impl Scenario {
 
     /// Whether both have the same values, except for the load that the plan generates meanwhile.
     pub fn is_identical_but_for_stress(&self, other: &Self) -> bool {
-        let rest = |scenario: &Self| {
-            let mut rest = scenario.clone();
-            rest.parameters.remove(ParameterName::Stress);
-            (rest.id, rest.index) = (ScenarioId(0), 0);
-            rest
+        let without_stress = |scenario: &Self| {
+            let mut without_stress = scenario.clone();
+            without_stress.parameters.remove(ParameterName::Stress);
+            (without_stress.id, without_stress.index) = (ScenarioId(0), 0);
+            without_stress
         };
-        rest(self) == rest(other)
+        without_stress(self) == without_stress(other)
     }
 
     /// What is measured.

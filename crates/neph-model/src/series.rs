@@ -167,8 +167,8 @@ impl SeriesName {
             let end = load_ends.find(|end| end.word() == word)?;
             return Some(Self::Load(load, end));
         }
-        let (core, rest) = name.strip_prefix("cpu")?.split_once('_')?;
-        let word = rest.strip_suffix("_percent")?;
+        let (core, remaining) = name.strip_prefix("cpu")?.split_once('_')?;
+        let word = remaining.strip_suffix("_percent")?;
         let of = CpuUse::ALL.into_iter().find(|of| of.word() == word)?;
         match core {
             "" => Some(Self::Cpu(of)),

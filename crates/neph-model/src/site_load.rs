@@ -165,8 +165,8 @@ impl LoadUnits {
     }
 
     fn parse_load(&self, part: &str) -> Option<SiteLoad> {
-        let (site, rest) = part.trim().split_once(char::is_whitespace)?;
-        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let (site, remaining) = part.trim().split_once(char::is_whitespace)?;
+        let fields: Vec<&str> = remaining.split_whitespace().collect();
         let load = match fields.as_slice() {
             ["flow", to, UNLIMITED_RATE] => LoadSpec::Flow {
                 to: reflector(to)?,
@@ -180,7 +180,7 @@ impl LoadUnits {
                 to: reflector(to)?,
                 rate: self.some_rate(rate)?,
             },
-            _ => LoadSpec::Cpu(CpuShare::percent((self.percent)(rest.trim())?)?),
+            _ => LoadSpec::Cpu(CpuShare::percent((self.percent)(remaining.trim())?)?),
         };
         let site = site.to_owned();
         Some(SiteLoad { site, load })

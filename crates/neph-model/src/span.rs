@@ -85,11 +85,11 @@ impl Span {
             1_000.. => (1_000, 3, "us"),
             _ => (1, 0, "ns"),
         };
-        let (units, rest) = (self.0 / unit, (self.0 % unit).unsigned_abs());
-        if rest == 0 {
+        let (units, remainder) = (self.0 / unit, (self.0 % unit).unsigned_abs());
+        if remainder == 0 {
             return format!("{units} {name}");
         }
-        let fraction = format!("{rest:0digits$}");
+        let fraction = format!("{remainder:0digits$}");
         format!("{units}.{} {name}", fraction.trim_end_matches('0'))
     }
     /// As it is displayed where that rounds nothing away, else with every digit. Scenarios of older

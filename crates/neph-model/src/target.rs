@@ -95,7 +95,7 @@ impl Target {
             text: without_credentials(text),
             mistake,
         };
-        let Some((name, rest)) = text.split_once("://") else {
+        let Some((name, remaining)) = text.split_once("://") else {
             let shown = without_credentials(text);
             let remedy = format!("write for example ws://{shown} or icmp://{shown}");
             return Err(wrong(InvalidTargetPart::new("it has no scheme", remedy)));
@@ -107,8 +107,8 @@ impl Target {
                 format!("use one of {}", Scheme::list()),
             ))
         })?;
-        let split = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(split);
+        let split = remaining.find(['/', '?', '#']).unwrap_or(remaining.len());
+        let (authority, path) = remaining.split_at(split);
         let (user, authority) = match authority.rsplit_once('@') {
             Some((user, authority)) => (Some(user), authority),
             None => (None, authority),

@@ -49,8 +49,8 @@ pub struct Throughput {
 /// same: `floor(capacity / own) - 1` (`LaCurts` and others; source 2, section 4.2.1). `None` if the
 /// flow had nothing, or more than the capacity.
 pub fn cross_flows(capacity: BitRate, flow_rate: BitRate) -> Option<u64> {
-    let way_count = capacity.0.checked_div(flow_rate.0)?;
-    way_count.checked_sub(1)
+    let flow_count = capacity.0.checked_div(flow_rate.0)?;
+    flow_count.checked_sub(1)
 }
 
 #[cfg(test)]

@@ -155,9 +155,9 @@ impl<C: Clock> Anchor<C> {
     /// Whether the wall clock was not stepped between two anchors. Against the monotonic clock it
     /// may move by 1 ms, plus 100 ppm of the time for gentle slewing.
     pub const fn is_steady(self, other: Self) -> bool {
-        let moved = other.offset().nanos().saturating_sub(self.offset().nanos());
-        let apart = other.at.0.saturating_sub(self.at.0);
-        moved.unsigned_abs() <= MAX_STEP_NANOS + apart.unsigned_abs() / SLEW_DIVISOR
+        let offset_change = other.offset().nanos().saturating_sub(self.offset().nanos());
+        let interval = other.at.0.saturating_sub(self.at.0);
+        offset_change.unsigned_abs() <= MAX_STEP_NANOS + interval.unsigned_abs() / SLEW_DIVISOR
     }
 
     /// The wall-clock time of an instant between this anchor and a later one. If the clock was
@@ -180,10 +180,10 @@ impl<C: Clock> Anchor<C> {
 
     /// The wall-clock time of an instant on the line from this anchor to a later one.
     pub fn interpolate(self, later: Self, at: Instant<C>) -> Wall {
-        let (since, apart) = (at - self.at, later.at - self.at);
-        let moved = later.offset() - self.offset();
-        let part = i128::from(moved.nanos()) * i128::from(since.nanos())
-            / i128::from(apart.nanos().max(1));
+        let (since, interval) = (at - self.at, later.at - self.at);
+        let offset_change = later.offset() - self.offset();
+        let part = i128::from(offset_change.nanos()) * i128::from(since.nanos())
+            / i128::from(interval.nanos().max(1));
         let correction = i64::try_from(part).unwrap_or(0);
         Wall(self.to_wall(at).0.saturating_add(correction))
     }

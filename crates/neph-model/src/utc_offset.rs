@@ -43,13 +43,13 @@ impl FromStr for UtcOffset {
     /// `UTC`, `Z`, `+2`, `+02:00`, `-0530` or any of these behind `UTC`.
     fn from_str(text: &str) -> Result<Self, NoOffset> {
         let wrong = || NoOffset(text.to_owned());
-        let rest = text.strip_prefix("UTC").unwrap_or(text);
-        if rest.is_empty() && !text.is_empty() || rest == "Z" {
+        let remaining = text.strip_prefix("UTC").unwrap_or(text);
+        if remaining.is_empty() && !text.is_empty() || remaining == "Z" {
             return Ok(Self::UTC);
         }
-        let (sign, digits) = match rest.as_bytes().first() {
-            Some(b'+') => (1, &rest[1..]),
-            Some(b'-') => (-1, &rest[1..]),
+        let (sign, digits) = match remaining.as_bytes().first() {
+            Some(b'+') => (1, &remaining[1..]),
+            Some(b'-') => (-1, &remaining[1..]),
             _ => return Err(wrong()),
         };
         let (hours, minutes) = match digits.split_once(':') {

@@ -40,22 +40,22 @@ pub struct WallCourse<C: Clock> {
     slopes: SlopeRange,
     max_readings: usize,
     /// A reading lies on a line where it is no farther from it than this.
-    same: Span,
+    tolerance: Span,
     /// Readings lie no farther from the lines than this.
     within: Span,
 }
 
 impl<C: Clock> WallCourse<C> {
-    /// Without a reading. Readings within `same` (a nanosecond or more) of a line are not stored.
-    pub fn within(same: Span) -> Self {
-        let same = same.max(Span::from_nanos(1));
+    /// Without a reading. Readings within `tolerance` (a nanosecond or more) of a line are not stored.
+    pub fn within(tolerance: Span) -> Self {
+        let tolerance = tolerance.max(Span::from_nanos(1));
         Self {
             knots: Vec::new(),
             latest: None,
             slopes: SlopeRange::default(),
             max_readings: MAX_READINGS,
-            same,
-            within: same,
+            tolerance,
+            within: tolerance,
         }
     }
 
@@ -125,7 +125,7 @@ impl<C: Clock> WallCourse<C> {
             return self.knots.push(knot);
         };
         let step = Step::between(last.anchor, knot.anchor);
-        if knot.set || !self.slopes.lets(step) {
+        if knot.set || !self.slopes.allows(step) {
             self.slopes = SlopeRange::default();
             if last.anchor.at.nanos() < latest.at.nanos() {
                 let (anchor, set) = (latest, false);
@@ -136,25 +136,25 @@ impl<C: Clock> WallCourse<C> {
             self.knots.push(knot);
         } else if let Some(last) = self.knots.last() {
             let step = Step::between(last.anchor, knot.anchor);
-            self.slopes.narrow(step, self.same);
+            self.slopes.narrow(step, self.tolerance);
         }
         self.latest = Some(knot.anchor);
     }
 
     /// Stores only readings that are farther from the lines than twice the previous distance.
     fn thin(&mut self) {
-        self.same = self.same.times(2);
+        self.tolerance = self.tolerance.times(2);
         // Of a line through what lies on lines.
-        self.within += self.same;
+        self.within += self.tolerance;
         let knots = std::mem::take(&mut self.knots);
         let latest = self.latest.take();
         self.slopes = SlopeRange::default();
         let offset = |knot: &StoredReading<C>| knot.anchor.offset();
         let mut before = None;
         for mut knot in knots {
-            let moved = before.map_or(Span::ZERO, |before| (offset(&knot) - before).abs());
+            let offset_change = before.map_or(Span::ZERO, |before| (offset(&knot) - before).abs());
             before = Some(offset(&knot));
-            knot.set &= moved > self.same;
+            knot.set &= offset_change > self.tolerance;
             self.add(knot);
         }
         let newer = |anchor: &Anchor<C>| {
@@ -171,22 +171,22 @@ impl<C: Clock> WallCourse<C> {
 /// long.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    moved: i64,
+    offset_change: i64,
     time: i64,
 }
 
 impl Step {
     fn between<C: Clock>(from: Anchor<C>, to: Anchor<C>) -> Self {
         Self {
-            moved: (to.offset() - from.offset()).nanos(),
+            offset_change: (to.offset() - from.offset()).nanos(),
             time: to.at.nanos().saturating_sub(from.at.nanos()),
         }
     }
 
     /// Whether it is no steeper than the other.
     fn is_below(self, other: Self) -> bool {
-        i128::from(self.moved) * i128::from(other.time)
-            <= i128::from(other.moved) * i128::from(self.time)
+        i128::from(self.offset_change) * i128::from(other.time)
+            <= i128::from(other.offset_change) * i128::from(self.time)
     }
 }
 
@@ -195,17 +195,17 @@ impl Step {
 struct SlopeRange(Option<(Step, Step)>);
 
 impl SlopeRange {
-    fn lets(&self, step: Step) -> bool {
+    fn allows(&self, step: Step) -> bool {
         self.0
             .is_none_or(|(low, high)| low.is_below(step) && step.is_below(high))
     }
 
-    fn narrow(&mut self, step: Step, same: Span) {
-        let alongside = |by: i64| Step {
-            moved: step.moved.saturating_add(by),
+    fn narrow(&mut self, step: Step, tolerance: Span) {
+        let shifted = |by: i64| Step {
+            offset_change: step.offset_change.saturating_add(by),
             ..step
         };
-        let (low, high) = (alongside(-same.nanos()), alongside(same.nanos()));
+        let (low, high) = (shifted(-tolerance.nanos()), shifted(tolerance.nanos()));
         self.0 = Some(self.0.map_or((low, high), |(lowest, highest)| {
             let low = if lowest.is_below(low) { low } else { lowest };
             let high = if high.is_below(highest) {
@@ -278,10 +278,10 @@ mod tests {
         assert!(clock.knots.len() <= 3, "{}", clock.knots.len());
         for second in [0, 1, 350_000, 699_999, 700_001, 750_000, 799_999, 800_000] {
             let truth = second * SECOND + offset(second.min(799_999));
-            let off = wall_nanos(&clock, second * SECOND).map(|nanos| nanos - truth);
+            let error = wall_nanos(&clock, second * SECOND).map(|nanos| nanos - truth);
             assert!(
-                off.is_some_and(|off| off.abs() <= SAME.nanos()),
-                "{second}: {off:?}"
+                error.is_some_and(|error| error.abs() <= SAME.nanos()),
+                "{second}: {error:?}"
             );
         }
     }
@@ -300,13 +300,17 @@ mod tests {
             clock.read(anchor(second, offset(second)));
         }
         assert!(clock.knots.len() <= 64);
-        assert!(clock.same < Span::from_millis(5), "{}", clock.same);
+        assert!(
+            clock.tolerance < Span::from_millis(5),
+            "{}",
+            clock.tolerance
+        );
         for second in [0, 33_333, 69_999, 70_000, 99_999] {
             let truth = second * SECOND + offset(second);
-            let off = wall_nanos(&clock, second * SECOND).map(|nanos| (nanos - truth).abs());
+            let error = wall_nanos(&clock, second * SECOND).map(|nanos| (nanos - truth).abs());
             assert!(
-                off.is_some_and(|off| off <= clock.doubt().nanos()),
-                "{off:?}"
+                error.is_some_and(|error| error <= clock.doubt().nanos()),
+                "{error:?}"
             );
         }
     }

@@ -58,12 +58,12 @@ pub enum StoreError {
         minute: u32,
     },
     /// Stored bytes that this version cannot interpret.
-    #[error("{path} is damaged or not ours: {what}", path = path.display())]
+    #[error("{path} is damaged or not ours: {reason}", path = path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
         /// What is wrong.
-        what: String,
+        reason: String,
     },
     /// Another process has the workspace open for writing.
     #[error(
@@ -125,12 +125,12 @@ pub enum StoreError {
         known: String,
     },
     /// `finish` with an experiment that is not the recorder's, or that is still running.
-    #[error("cannot finish experiment {experiment}: {why}")]
+    #[error("cannot finish experiment {experiment}: {reason}")]
     WrongFinish {
         /// The experiment.
         experiment: ExperimentId,
         /// What is wrong.
-        why: String,
+        reason: String,
     },
     /// `begin` with an experiment that the store already has.
     #[error("experiment {experiment} is in the store already ({}): an experiment is recorded once", status.name())]
@@ -187,12 +187,12 @@ pub enum StoreError {
         source: io::Error,
     },
     /// A folder without importable files.
-    #[error("nothing to import in {path}: {why}", path = path.display())]
+    #[error("nothing to import in {path}: {reason}", path = path.display())]
     NothingToImport {
         /// The folder.
         path: PathBuf,
         /// What was missing.
-        why: String,
+        reason: String,
     },
     /// A test stopped the work here, as a kill would.
     #[cfg(test)]

@@ -32,7 +32,7 @@ pub const STORES: &[StoreKind] = &[StoreKind {
 /// # Errors
 /// Unknown scheme, workspace locked by another process, newer schema, or a failed file operation.
 pub fn open(url_or_path: &str, access: Access) -> Result<Box<dyn Store>, StoreError> {
-    let Some((scheme, rest)) = url_or_path.split_once("://") else {
+    let Some((scheme, location)) = url_or_path.split_once("://") else {
         return (STORES[0].open)(url_or_path, access);
     };
     let Some(kind) = STORES.iter().find(|kind| kind.scheme == scheme) else {
@@ -45,7 +45,7 @@ pub fn open(url_or_path: &str, access: Access) -> Result<Box<dyn Store>, StoreEr
                 .join(", "),
         });
     };
-    (kind.open)(rest, access)
+    (kind.open)(location, access)
 }
 
 fn open_embedded(path: &str, access: Access) -> Result<Box<dyn Store>, StoreError> {

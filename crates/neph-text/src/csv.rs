@@ -12,13 +12,13 @@ const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋',
 /// Injection"). Such a text begins with `=`, `+`, `-` or `@`, with one of these in full width, or
 /// with a tab, LF or CR. Do not use this for neph's own numbers.
 pub fn csv_field(text: &str) -> Cow<'_, str> {
-    let starts_a_formula = text.starts_with(FORMULA);
+    let is_formula = text.starts_with(FORMULA);
     let shown = visible_lines(text);
     let needs_quotes = shown.contains([',', '"', '\n', '\r']);
-    if !starts_a_formula && !needs_quotes {
+    if !is_formula && !needs_quotes {
         return shown;
     }
-    let mark = if starts_a_formula { "'" } else { "" };
+    let mark = if is_formula { "'" } else { "" };
     if needs_quotes {
         return Cow::Owned(format!("\"{mark}{}\"", shown.replace('"', "\"\"")));
     }

@@ -4,16 +4,16 @@
 
 /// `-0.25`, `0.50`.
 pub fn fixed(value: f64, digits: usize) -> String {
-    above_nothing(format!("{value:.digits$}"), "")
+    without_negative_zero(format!("{value:.digits$}"), "")
 }
 
 /// `-0.25`, `+0.50`.
 pub fn signed(value: f64, digits: usize) -> String {
-    above_nothing(format!("{value:+.digits$}"), "+")
+    without_negative_zero(format!("{value:+.digits$}"), "+")
 }
 
 /// Replaces the minus sign by `sign` if all digits are zeros.
-fn above_nothing(text: String, sign: &str) -> String {
+fn without_negative_zero(text: String, sign: &str) -> String {
     match text.strip_prefix('-') {
         Some(digits)
             if digits

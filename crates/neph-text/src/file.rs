@@ -116,8 +116,8 @@ pub fn is_output_handed_over(path: &Path) -> bool {
     is_within(path, &["/dev/stdout", "/dev/stderr"])
 }
 
-fn is_within(path: &Path, more: &[&str]) -> bool {
-    let places = HANDED_OVER.iter().chain(more);
+fn is_within(path: &Path, extra_folders: &[&str]) -> bool {
+    let places = HANDED_OVER.iter().chain(extra_folders);
     places.into_iter().any(|folder| path.starts_with(folder))
 }
 
@@ -203,8 +203,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("neph-text-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let pipe = folder.join("pipe");
-        let made = Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.expect("mkfifo runs").success());
+        let status = Command::new("mkfifo").arg(&pipe).status();
+        assert!(status.expect("mkfifo runs").success());
         assert!(rejection_reason(&pipe).starts_with("it is a pipe, not a file"));
         fs::remove_dir_all(&folder).expect("removed");
     }

@@ -359,8 +359,8 @@ mod tests {
     fn a_pipe_is_written_through_and_stays_a_pipe() {
         let folder = tempfile::tempdir().expect("a folder");
         let pipe = folder.path().join("pipe");
-        let made = Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.expect("mkfifo runs").success());
+        let status = Command::new("mkfifo").arg(&pipe).status();
+        assert!(status.expect("mkfifo runs").success());
         let reader = thread::spawn({
             let pipe = pipe.clone();
             move || fs::read(pipe).expect("a pipe")

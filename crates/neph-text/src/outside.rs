@@ -145,7 +145,7 @@ pub fn coloured(text: &str) -> String {
     shown
 }
 
-fn bounded(text: &str, limit: usize, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn bounded(text: &str, limit: usize, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let limit = limit.max(CUT.len());
     let mut written = 0;
     let mut clean = true;
@@ -155,11 +155,11 @@ fn bounded(text: &str, limit: usize, stays: impl Fn(char) -> bool) -> Cow<'_, st
         if written <= limit - CUT.len() {
             end = at;
         }
-        let hidden = is_hidden(letter) && !stays(letter);
+        let hidden = is_hidden(letter) && !is_kept(letter);
         clean &= !hidden;
         written += if hidden { 6 * letter.len_utf16() } else { 1 };
         if written > limit {
-            let mut cut = escaped(&text[..end], stays).into_owned();
+            let mut cut = escaped(&text[..end], is_kept).into_owned();
             cut.push_str(CUT);
             return Cow::Owned(cut);
         }
@@ -167,11 +167,11 @@ fn bounded(text: &str, limit: usize, stays: impl Fn(char) -> bool) -> Cow<'_, st
     if clean {
         return Cow::Borrowed(text);
     }
-    escaped(text, stays)
+    escaped(text, is_kept)
 }
 
-fn escaped(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let is_escaped = |letter: char| is_hidden(letter) && !stays(letter);
+fn escaped(text: &str, is_kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let is_escaped = |letter: char| is_hidden(letter) && !is_kept(letter);
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }

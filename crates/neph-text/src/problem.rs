@@ -69,8 +69,8 @@ pub struct Problems<'s> {
     source: &'s Source,
     found: RefCell<Vec<Problem>>,
     /// Hashes of all mistakes, so that each counts once.
-    noted: RefCell<HashSet<u64>>,
-    more: Cell<usize>,
+    seen: RefCell<HashSet<u64>>,
+    unlisted: Cell<usize>,
 }
 
 impl<'s> Problems<'s> {
@@ -79,8 +79,8 @@ impl<'s> Problems<'s> {
         Self {
             source,
             found: RefCell::default(),
-            noted: RefCell::default(),
-            more: Cell::new(0),
+            seen: RefCell::default(),
+            unlisted: Cell::new(0),
         }
     }
     /// The text of the mistakes.
@@ -92,7 +92,7 @@ impl<'s> Problems<'s> {
         let Fault { message, remedy } = fault;
         let mut hasher = DefaultHasher::new();
         (span.start, span.end, &message, &remedy).hash(&mut hasher);
-        if !self.noted.borrow_mut().insert(hasher.finish()) {
+        if !self.seen.borrow_mut().insert(hasher.finish()) {
             return;
         }
         if self.is_full() {
@@ -128,7 +128,7 @@ impl<'s> Problems<'s> {
     }
     /// Counts a mistake without a message.
     pub fn count(&self) {
-        self.more.set(self.more.get() + 1);
+        self.unlisted.set(self.unlisted.get() + 1);
     }
     /// Whether there is no mistake.
     pub fn is_empty(&self) -> bool {
@@ -139,16 +139,16 @@ impl<'s> Problems<'s> {
     /// # Errors
     /// All mistakes, by position: at most 100, and one with the number of further ones.
     pub fn verdict<T>(self, value: Option<T>) -> Result<T, Vec<Problem>> {
-        let more = self.more.get();
+        let unlisted = self.unlisted.get();
         let mut problems = self.found.into_inner();
         problems.sort_by_key(|problem| problem.position.span.start);
         match value {
             Some(value) if problems.is_empty() => return Ok(value),
             _ => {}
         }
-        let count = match (problems.is_empty(), more) {
+        let count = match (problems.is_empty(), unlisted) {
             (false, 0) => return Err(problems),
-            (false, more) => format!("{more} more mistakes"),
+            (false, unlisted) => format!("{unlisted} more mistakes"),
             (true, _) => "it cannot be read".to_owned(),
         };
         let end = self.source.text().len();

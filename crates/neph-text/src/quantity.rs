@@ -79,7 +79,7 @@ pub fn parse_percent(text: &str) -> Result<f64, Fault> {
 }
 
 fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u64, Fault> {
-    let wrong = |reason: &str| {
+    let invalid = |reason: &str| {
         let message = format!("\"{text}\" is not {noun}: {reason}");
         Fault::new(message, format!("write for example {example}"))
     };
@@ -89,17 +89,17 @@ fn measure(text: &str, units: Units, (noun, example): (&str, &str)) -> Result<u6
         .unwrap_or(trimmed.len());
     let (number, unit) = (&trimmed[..end], trimmed[end..].trim_start());
     if number.is_empty() {
-        return Err(wrong("it does not begin with a number"));
+        return Err(invalid("it does not begin with a number"));
     }
     if unit.is_empty() {
-        return Err(wrong("the unit is missing"));
+        return Err(invalid("the unit is missing"));
     }
     let Some((_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
         let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
         let reason = format!("'{unit}' is none of {}", names.join(", "));
-        return Err(wrong(&reason));
+        return Err(invalid(&reason));
     };
-    scale(&number.replace('_', ""), *factor).map_err(wrong)
+    scale(&number.replace('_', ""), *factor).map_err(invalid)
 }
 
 /// `number` times `factor`, exactly.

@@ -12,15 +12,15 @@ pub fn nearest<'k>(given: &str, known: impl IntoIterator<Item = &'k str>) -> Opt
     known
         .into_iter()
         .take(COMPARED)
-        .filter(|name| least_distance(given, name) <= slips(name))
+        .filter(|name| least_distance(given, name) <= max_errors(name))
         .map(|name| (strsim::damerau_levenshtein(given, name), name))
-        .filter(|(distance, name)| *distance <= slips(name))
+        .filter(|(distance, name)| *distance <= max_errors(name))
         .min()
         .map(|(_, name)| name)
 }
 
 /// Allowed typing errors for a name.
-const fn slips(name: &str) -> usize {
+const fn max_errors(name: &str) -> usize {
     1 + name.len() / 4
 }
 
@@ -42,12 +42,12 @@ fn least_distance(given: &str, name: &str) -> usize {
         .map(|count| u32::from(count.unsigned_abs()))
         .sum();
     // A character has up to four bytes, so an error changes up to eight counts.
-    let per_slip = if given.is_ascii() && name.is_ascii() {
+    let counts_per_error = if given.is_ascii() && name.is_ascii() {
         2
     } else {
         8
     };
-    usize::try_from(sum.div_ceil(per_slip)).unwrap_or(usize::MAX)
+    usize::try_from(sum.div_ceil(counts_per_error)).unwrap_or(usize::MAX)
 }
 
 /// Maximum number of known names to compare: a file may have thousands of both.
@@ -70,8 +70,8 @@ pub fn did_you_mean(given: &str, known: &[&str]) -> String {
 /// Each name once: all of them if they fit, else the nearest first, and the number of others.
 fn listed(given: &str, known: &[&str]) -> String {
     let mut observed = HashSet::new();
-    let once = known.iter().filter(|name| observed.insert(**name));
-    let mut names: Vec<&str> = once.copied().collect();
+    let unique_names = known.iter().filter(|name| observed.insert(**name));
+    let mut names: Vec<&str> = unique_names.copied().collect();
     let joined = names.join(", ");
     if joined.len() <= LISTED {
         return joined;

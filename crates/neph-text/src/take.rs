@@ -58,20 +58,20 @@ fn one_of(names: &[&str]) -> String {
 }
 
 /// The mistake of a node with the wrong type.
-fn unexpected(node: &Node, wanted: &str) -> Fault {
+fn unexpected(node: &Node, expected: &str) -> Fault {
     let message = format!("this is {}", node.value.noun());
-    Fault::new(message, format!("write {wanted}"))
+    Fault::new(message, format!("write {expected}"))
 }
 
 fn parse_integer(node: &Node, lowest: i128, highest: i128) -> Result<i128, Fault> {
-    let wanted = format!("a whole number from {lowest} to {highest}");
+    let expected = format!("a whole number from {lowest} to {highest}");
     match node.value {
         Value::Integer(n) if (lowest..=highest).contains(&n) => Ok(n),
         Value::Integer(n) => Err(Fault::new(
             format!("{n} is out of range"),
-            format!("write {wanted}"),
+            format!("write {expected}"),
         )),
-        _ => Err(unexpected(node, &wanted)),
+        _ => Err(unexpected(node, &expected)),
     }
 }
 
@@ -160,17 +160,17 @@ impl FromNode for BitsPerSecond {
 
 impl FromNode for Percent {
     fn from_node(node: &Node) -> Result<Self, Fault> {
-        let wanted = "a share from 0% to 100% such as \"5%\"";
+        let expected = "a share from 0% to 100% such as \"5%\"";
         match &node.value {
             Value::Text(text) => parse_percent(text).map(Self),
             Value::Integer(_) | Value::Real(_) => match f64::from_node(node)? {
                 percent if (0.0..=100.0).contains(&percent) => Ok(Self(percent)),
                 percent => Err(Fault::new(
                     format!("{percent} is out of range"),
-                    format!("write {wanted}"),
+                    format!("write {expected}"),
                 )),
             },
-            _ => Err(unexpected(node, wanted)),
+            _ => Err(unexpected(node, expected)),
         }
     }
 }

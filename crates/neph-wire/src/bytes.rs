@@ -13,7 +13,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The unread bytes.
-    pub(crate) fn rest(self) -> &'a [u8] {
+    pub(crate) fn remaining(self) -> &'a [u8] {
         self.0
     }
 

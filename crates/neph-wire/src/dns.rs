@@ -152,19 +152,19 @@ const fn rcode(flags: u16) -> u8 {
 
 /// The bytes of a name without compression pointers.
 fn take_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DnsError> {
-    let rest = reader.rest();
+    let remaining = reader.remaining();
     loop {
         let len = usize::from(reader.u8().ok_or(DnsError::TooShort)?);
         if len > MAX_LABEL_LEN {
             return Err(DnsError::InvalidName);
         }
         reader.skip(len).ok_or(DnsError::TooShort)?;
-        let taken = rest.len() - reader.rest().len();
+        let taken = remaining.len() - reader.remaining().len();
         if taken > MAX_NAME_LEN {
             return Err(DnsError::InvalidName);
         }
         if len == 0 {
-            return Ok(&rest[..taken]);
+            return Ok(&remaining[..taken]);
         }
     }
 }

@@ -314,14 +314,14 @@ mod tests {
         #[test]
         fn only_complete_frames_are_parsed(
             payload in vec(any::<u8>(), 0..300),
-            rest in vec(any::<u8>(), 0..5),
+            remaining in vec(any::<u8>(), 0..5),
             prefix_len in 0usize..300,
         ) {
             let len = u32::try_from(payload.len()).expect("small");
             let mut buf = frame_prefix(len).to_vec();
             buf.extend_from_slice(&payload);
             let frame_len = buf.len();
-            buf.extend_from_slice(&rest);
+            buf.extend_from_slice(&remaining);
             prop_assert_eq!(next_frame(&buf, len), Ok(Some((frame_len, &payload[..]))));
             let cut = prefix_len % frame_len;
             prop_assert_eq!(next_frame(&buf[..cut], len), Ok(None));

@@ -190,19 +190,25 @@ pub fn parse(family: Family, message: &[u8]) -> Result<IcmpMessage<'_>, IcmpErro
     if family == Family::V4 && internet_checksum(&[message]) != 0 {
         return Err(IcmpError::WrongChecksum);
     }
-    let rest = reader.rest();
+    let remaining = reader.remaining();
     let [a, b, c, d] = word;
     let (ident, seq16) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
     let echo = Echo {
         ident,
         seq16,
-        payload: rest,
+        payload: remaining,
     };
     Ok(match (family, kind) {
         (Family::V4, 8) | (Family::V6, 128) => IcmpMessage::EchoRequest(echo),
         (Family::V4, 0) | (Family::V6, 129) => IcmpMessage::EchoReply(echo),
-        (Family::V4, 11) | (Family::V6, 3) => IcmpMessage::TimeExceeded { code, quoted: rest },
-        (Family::V4, 3) | (Family::V6, 1) => IcmpMessage::Unreachable { code, quoted: rest },
+        (Family::V4, 11) | (Family::V6, 3) => IcmpMessage::TimeExceeded {
+            code,
+            quoted: remaining,
+        },
+        (Family::V4, 3) | (Family::V6, 1) => IcmpMessage::Unreachable {
+            code,
+            quoted: remaining,
+        },
         _ => IcmpMessage::Other { kind, code },
     })
 }
@@ -244,7 +250,7 @@ fn quoted_inner(ip: &IpPacket<'_>) -> Option<QuotedInner> {
             Some(QuotedInner::Echo {
                 ident,
                 seq16,
-                seq: own_seq(reader.rest()),
+                seq: own_seq(reader.remaining()),
             })
         }
         _ => None,

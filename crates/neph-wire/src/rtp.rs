@@ -68,26 +68,26 @@ impl<'a> Packet<'a> {
     /// It is too short, of another version, or its padding does not fit.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, RtpError> {
         let short = RtpError::TooShort(bytes.len());
-        let (fixed, rest) = bytes.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
+        let (fixed, remaining) = bytes.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
         let [first, second, s0, s1, t0, t1, t2, t3, c0, c1, c2, c3] = *fixed;
         if first >> 6 != 2 {
             return Err(RtpError::UnsupportedVersion(first >> 6));
         }
         let count = usize::from(first & 0x0f) * 4;
-        let (sources, rest) = rest.split_at_checked(count).ok_or(short)?;
-        let (extension, rest) = if first & 0x10 == 0 {
-            (None, rest)
+        let (sources, remaining) = remaining.split_at_checked(count).ok_or(short)?;
+        let (extension, remaining) = if first & 0x10 == 0 {
+            (None, remaining)
         } else {
-            let (extension, rest) = Extension::decode(rest).ok_or(short)?;
-            (Some(extension), rest)
+            let (extension, remaining) = Extension::decode(remaining).ok_or(short)?;
+            (Some(extension), remaining)
         };
         let payload = if first & 0x20 == 0 {
-            rest
+            remaining
         } else {
-            let padding = rest.last().copied().unwrap_or(0);
-            let end = rest.len().checked_sub(usize::from(padding));
+            let padding = remaining.last().copied().unwrap_or(0);
+            let end = remaining.len().checked_sub(usize::from(padding));
             let end = end.filter(|_| padding > 0);
-            &rest[..end.ok_or(RtpError::InvalidPadding(padding))?]
+            &remaining[..end.ok_or(RtpError::InvalidPadding(padding))?]
         };
         Ok(Self {
             header: Header {
@@ -136,11 +136,11 @@ impl<'a> Packet<'a> {
 
 impl<'a> Extension<'a> {
     fn decode(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
-        let (head, rest) = bytes.split_first_chunk::<4>()?;
+        let (head, remaining) = bytes.split_first_chunk::<4>()?;
         let profile = u16::from_be_bytes([head[0], head[1]]);
         let text = u16::from_be_bytes([head[2], head[3]]);
-        let (data, rest) = rest.split_at_checked(usize::from(text) * 4)?;
-        Some((Self { profile, data }, rest))
+        let (data, remaining) = remaining.split_at_checked(usize::from(text) * 4)?;
+        Some((Self { profile, data }, remaining))
     }
 
     /// The data of the element with this ID, 1 to 14 (RFC 8285, one-byte headers).
@@ -149,17 +149,18 @@ impl<'a> Extension<'a> {
             return None;
         }
         let mut data = self.data;
-        while let Some((head, rest)) = data.split_first() {
+        while let Some((head, remaining)) = data.split_first() {
             // A zero byte is padding; ID 15 ends the elements.
             match head >> 4 {
-                0 => data = rest,
+                0 => data = remaining,
                 15 => return None,
                 number => {
-                    let (element, rest) = rest.split_at_checked(usize::from(head & 0x0f) + 1)?;
+                    let (element, remaining) =
+                        remaining.split_at_checked(usize::from(head & 0x0f) + 1)?;
                     if number == id {
                         return Some(element);
                     }
-                    data = rest;
+                    data = remaining;
                 }
             }
         }
@@ -222,13 +223,13 @@ impl Extender {
             self.highest = Some(low);
             return low;
         };
-        let ahead = (low - highest).rem_euclid(modulus);
-        let ahead = if ahead > modulus / 2 {
-            ahead - modulus
+        let distance = (low - highest).rem_euclid(modulus);
+        let distance = if distance > modulus / 2 {
+            distance - modulus
         } else {
-            ahead
+            distance
         };
-        let extended = highest.saturating_add(ahead);
+        let extended = highest.saturating_add(distance);
         self.highest = Some(highest.max(extended));
         extended
     }

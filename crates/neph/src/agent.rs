@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     })?;
     // Ready before its controller answers: waiting for it would make the start fail while the controller is
     // away. The service manager would then restart the agent in a loop, and results would wait.
-    service.ready("looks for its controller", vec![worker.pulse().clone()]);
+    service.report_ready("looks for its controller", vec![worker.pulse().clone()]);
     let outcome = serve_all(
         args,
         &identity,
@@ -130,7 +130,7 @@ fn serve_all(
             Some(Ok(mut link)) => {
                 retry_delay = MIN_RETRY_DELAY;
                 tracing::info!("connected to {address}");
-                service.status(&format!("connected to {address}"));
+                service.report_status(&format!("connected to {address}"));
                 // An agent waits for hours: release the code that only the start needed.
                 code.iter().for_each(Code::give_back);
                 match serve(worker, link.as_mut(), stop) {
@@ -213,7 +213,7 @@ fn dial(
 /// Reports why there is no connection.
 fn report_disconnected(service: &Service, reason: &str) {
     tracing::info!("{reason}");
-    service.status(&format!("without a controller: {reason}"));
+    service.report_status(&format!("without a controller: {reason}"));
 }
 
 /// Continues measurements without a connection.

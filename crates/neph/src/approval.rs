@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_listed_as_they_are_and_cannot_move_the_cursor() {
+    fn listed_commands_have_no_control_characters() {
         let list = command_list("x.toml", &[command("serve\u{1b}[1A\rtrue"), command("b")]);
         assert_eq!(
             list,

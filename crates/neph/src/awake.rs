@@ -24,12 +24,12 @@ impl AwakeChoice {
             return None;
         }
         let awake = Awake::keep();
-        output::say(&wakefulness_message(awake.as_ref().map(|_| ())));
+        output::say(&awake_message(awake.as_ref().map(|_| ())));
         awake.ok()
     }
 }
 
-fn wakefulness_message(result: Result<(), &std::io::Error>) -> String {
+fn awake_message(result: Result<(), &std::io::Error>) -> String {
     match result {
         Ok(()) => "neph: all cores of this machine are kept awake".to_owned(),
         Err(error) => format!(
@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn a_missing_permission_is_reported_with_its_remedy() {
         let error = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
-        let message = wakefulness_message(Err(&error));
+        let message = awake_message(Err(&error));
         assert!(message.contains("cores may sleep as ever"), "{message}");
         assert!(message.ends_with("run it as root"), "{message}");
         assert!(!message.contains('\n'), "{message}");

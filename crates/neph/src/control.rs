@@ -208,7 +208,7 @@ fn serve(args: &ServeArgs) -> Result<Outcome, Failure> {
     ));
     let exporter = metrics.begin(ControlMetrics(controller.monitor().clone()))?;
     let status = format!("listens at {}", controller.address());
-    service.ready(&status, controller.pulses().to_vec());
+    service.report_ready(&status, controller.pulses().to_vec());
     let runs = runner_folder(folder)?;
     let mut tidier = WorkspaceTidier::new(runs.clone(), args.retention);
     let mut runner = Runner::new(runs, Box::new(StoredCampaigns), now());

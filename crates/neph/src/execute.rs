@@ -65,7 +65,7 @@ fn carry_out(executor: &mut dyn Executor, order: Order) -> Result<Outcome, Failu
             executor.cancel(ticket);
         }
         for (_, update) in executor.poll(POLL_TIMEOUT).map_err(Failure::refused)? {
-            output::line(&serde_json::to_string(&update).map_err(Failure::refused)?)?;
+            output::print_line(&serde_json::to_string(&update).map_err(Failure::refused)?)?;
             match update {
                 Update::Done(_) if stop.is_set() => return Ok(Outcome::Interrupted),
                 Update::Done(Ok(_)) => return Ok(Outcome::Done),

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_needs_another_is_named() {
+    fn the_option_that_requires_a_missing_option_is_named() {
         let message_of = |args: &[&str]| {
             let error = Cli::try_parse_from(args).expect_err("one is missing");
             let args: Vec<String> = args.iter().map(ToString::to_string).collect();

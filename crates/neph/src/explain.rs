@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         for Section { code, name, text } in sections {
             let summary = text.lines().next().unwrap_or(text);
             let summary = summary.split(". ").next().unwrap_or(summary);
-            output::line(&format!(
+            output::print_line(&format!(
                 "{code}  {name:20}  {}",
                 strip_markup(summary.trim_end_matches('.'))
             ))?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
             "there is no warning '{requested}': {suggestion}neph explain lists all"
         )));
     };
-    output::line(&format!("{code} {name}\n\n{}", strip_markup(text)))?;
+    output::print_line(&format!("{code} {name}\n\n{}", strip_markup(text)))?;
     Ok(Outcome::Done)
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_section_has_a_meaning_how_it_is_detected_and_a_remedy() {
+    fn every_warning_has_a_meaning_its_detection_and_a_remedy() {
         let all_sections: Vec<Section> = sections().collect();
         assert_eq!(all_sections.len(), neph_model::WarningCode::COUNT);
         for Section { code, name, text } in all_sections {

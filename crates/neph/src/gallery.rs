@@ -2,9 +2,9 @@
 //! and a control without the cause.
 //!
 //! Owns the command: selection, order and output of the entries. An entry is an ordinary campaign
-//! (`carry.rs`). `neph_analysis::gallery` compares its results with calculated values.
+//! (`run_entry.rs`). `neph_analysis::gallery` compares its results with calculated values.
 
-mod carry;
+mod run_entry;
 mod show;
 
 use std::path::PathBuf;
@@ -15,8 +15,8 @@ use neph_documents::Format;
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
 use crate::{demo, format, output};
-use carry::{Gallery, RunResult};
 use neph_analysis::gallery::{Entry, EntryResult, Side, entries, entry};
+use run_entry::{Gallery, RunResult};
 
 /// Options of `neph gallery`.
 #[derive(Debug, ClapArgs)]
@@ -121,7 +121,7 @@ fn measure_all(gallery: &Gallery, choice: EntryChoice) -> Result<Outcome, Failur
                 results.push(*entry_result);
             }
             Ok(RunResult::Incomplete(Outcome::Interrupted)) => {
-                show::show_all(&results)?;
+                show::show_summary(&results)?;
                 return Ok(Outcome::Interrupted);
             }
             Ok(RunResult::Incomplete(_)) => is_complete = false,
@@ -133,7 +133,7 @@ fn measure_all(gallery: &Gallery, choice: EntryChoice) -> Result<Outcome, Failur
             Err(failure) => return Err(failure),
         }
     }
-    show::show_all(&results)?;
+    show::show_summary(&results)?;
     Ok(outcome(
         is_complete && results.iter().all(EntryResult::is_right),
     ))

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
                 } else {
                     ""
                 };
-                output::line(&format!("{target} answers{name}"))?;
+                output::print_line(&format!("{target} answers{name}"))?;
                 return Ok(Outcome::Done);
             }
             failure_reason = unhealthy_reason(&discovery);

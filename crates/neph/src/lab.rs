@@ -147,14 +147,14 @@ fn take_all_down() -> Result<Outcome, Failure> {
     if labs.is_empty() {
         output::say("neph lab: there is no lab on this machine");
     }
-    let mut is_fine = report_problems(&errors);
+    let mut has_no_errors = report_problems(&errors);
     for lab in labs {
         match Lab::down_by_name(&lab.name) {
             Ok(()) => output::say(&format!("neph lab: {} is down", lab.name)),
-            Err(error) => is_fine = report_problems(&[error]),
+            Err(error) => has_no_errors = report_problems(&[error]),
         }
     }
-    Ok(outcome(is_fine))
+    Ok(outcome(has_no_errors))
 }
 
 fn list(args: &ListArgs) -> Result<Outcome, Failure> {
@@ -175,8 +175,8 @@ fn report_problems(errors: &[LabError]) -> bool {
     errors.is_empty()
 }
 
-fn outcome(is_fine: bool) -> Outcome {
-    if is_fine {
+fn outcome(has_no_errors: bool) -> Outcome {
+    if has_no_errors {
         Outcome::Done
     } else {
         Outcome::Nothing
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lab_is_called_after_its_file() {
+    fn a_lab_is_named_after_its_file() {
         let name_from_file = |file: &str| lab_name(None, Path::new(file));
         assert_eq!(
             name_from_file("plans/idle-slow-start.lab.toml"),

@@ -4,9 +4,9 @@
 //! else to standard error.
 
 mod agent;
+mod agent_points;
 mod alarm;
 mod approval;
-mod at_agents;
 mod awake;
 mod campaign;
 mod cli;

@@ -162,7 +162,7 @@ pub(crate) fn experiment_status(
 
 /// Maximum number of messages read for the medians of fleets without a stored median: more would
 /// take too long.
-pub(crate) const MAX_READ: u64 = 20_000_000;
+pub(crate) const MAX_READ_MESSAGES: u64 = 20_000_000;
 
 /// One row per experiment of `campaign`. The median of a fleet is its median RTT, as in `neph run`.
 pub(crate) fn experiment_rows(
@@ -178,7 +178,7 @@ pub(crate) fn experiment_rows(
     let transfers: BTreeSet<ScenarioId> = transfers.map(|scenario| scenario.id).collect();
     let experiments = store.experiments(campaign.id)?;
     let id_length = short_length_in(store, &experiments)?;
-    let mut unread = MAX_READ;
+    let mut message_budget = MAX_READ_MESSAGES;
     let to_row = |experiment: &Experiment| {
         let mut warnings: Vec<String> = experiment
             .warnings
@@ -186,7 +186,7 @@ pub(crate) fn experiment_rows(
             .map(ToString::to_string)
             .collect();
         warnings.extend(removed_data_text(store, experiment)?);
-        let flow_numbers = FlowNumbers::of(store, experiment, &mut unread)?;
+        let flow_numbers = FlowNumbers::of(store, experiment, &mut message_budget)?;
         let unknown_labels = || {
             [
                 experiment.scenario.to_string(),
@@ -220,8 +220,8 @@ pub(crate) fn experiment_rows(
 
 /// The median response time of an experiment.
 pub(crate) fn median_of(store: &dyn Store, experiment: &Experiment) -> Result<P50, Failure> {
-    let mut unread = MAX_READ;
-    Ok(FlowNumbers::of(store, experiment, &mut unread)?.p50)
+    let mut message_budget = MAX_READ_MESSAGES;
+    Ok(FlowNumbers::of(store, experiment, &mut message_budget)?.p50)
 }
 
 /// The data of an experiment that a retention policy has removed.
@@ -265,12 +265,16 @@ struct FlowNumbers {
 
 impl FlowNumbers {
     /// The stored counts of an ended experiment; otherwise the messages recorded so far are counted.
-    fn of(store: &dyn Store, experiment: &Experiment, unread: &mut u64) -> Result<Self, Failure> {
+    fn of(
+        store: &dyn Store,
+        experiment: &Experiment,
+        message_budget: &mut u64,
+    ) -> Result<Self, Failure> {
         if store.reduction(experiment.id)?.is_some() {
             return Self::from_minutes(store, experiment);
         }
         if experiment.fleet.is_some() {
-            return Self::from_store(store, experiment, unread);
+            return Self::from_store(store, experiment, message_budget);
         }
         let mut tally = Tally::default();
         let mut times: Vec<Span> = Vec::new();
@@ -306,11 +310,11 @@ impl FlowNumbers {
     }
 
     /// The stored median of an ended fleet. Otherwise the messages are read, for ended fleets at
-    /// most `unread`.
+    /// most `message_budget`.
     fn from_store(
         store: &dyn Store,
         experiment: &Experiment,
-        unread: &mut u64,
+        message_budget: &mut u64,
     ) -> Result<Self, Failure> {
         let stored_tally = experiment.tally;
         let flow_numbers = Self {
@@ -320,13 +324,13 @@ impl FlowNumbers {
         };
         let is_over = experiment.status != ExperimentStatus::Running;
         let is_known = flow_numbers.p50 != P50::TooFew || stored_tally.replies == 0;
-        if is_over && (is_known || stored_tally.messages > *unread) {
+        if is_over && (is_known || stored_tally.messages > *message_budget) {
             return Ok(flow_numbers);
         }
         let result = neph_campaign::stored_fleet_summary(store, experiment.id);
         let (tally, p50) = result.map_err(Failure::refused)?;
         let p50 = P50::of_fleet(p50, &tally);
-        *unread = unread.saturating_sub(tally.messages);
+        *message_budget = message_budget.saturating_sub(tally.messages);
         if is_over {
             return Ok(Self {
                 p50,

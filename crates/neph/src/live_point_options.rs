@@ -20,7 +20,7 @@ pub(crate) struct LivePointOptions {
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
     duration: Option<Span>,
     /// Stop the capture at all points when one point has captured this number of packets [default: no limit]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     count: Option<u64>,
     /// Keep the captured packets in this folder, as NAME.pcap for each point [default: neph deletes them]
     #[arg(long, value_name = "FOLDER")]

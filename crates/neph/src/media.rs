@@ -129,7 +129,7 @@ impl Args {
         let resolution = resolving::find(&target, self.version.version(), None)?;
         let mut writer = Writer::begin(self.format)?;
         let measurement = measure(resolution.address, &request, &stop, &mut |second| {
-            writer.second(second);
+            writer.write_second(second);
         });
         let measurement = measurement.map_err(to_failure)?;
         writer.end(&measurement)?;
@@ -167,7 +167,7 @@ struct Writer {
 
 impl Writer {
     fn begin(format: Format) -> Result<Self, Failure> {
-        output::is_open()?;
+        output::check_open()?;
         Ok(Self {
             format,
             has_heading: false,
@@ -177,19 +177,19 @@ impl Writer {
     }
 
     /// The line of a second; before the first one the headings.
-    fn line(&mut self, second: &MediaSecond) -> std::io::Result<()> {
+    fn write_line(&mut self, second: &MediaSecond) -> std::io::Result<()> {
         if !self.has_heading {
             self.has_heading = true;
-            output::line(&heading(second))?;
+            output::print_line(&heading(second))?;
         }
-        output::line(&second_line(second))
+        output::print_line(&second_line(second))
     }
 
-    fn second(&mut self, second: &MediaSecond) {
+    fn write_second(&mut self, second: &MediaSecond) {
         let result = match self.format {
-            Format::Text => self.line(second),
+            Format::Text => self.write_line(second),
             Format::Ndjson => SecondRow::all(second)
-                .try_for_each(|row| output::line(&json_line(&MediaLine::Second(row)))),
+                .try_for_each(|row| output::print_line(&json_line(&MediaLine::Second(row)))),
             Format::Csv => {
                 self.rows.extend(SecondRow::all(second));
                 Ok(())

@@ -85,7 +85,7 @@ pub(crate) fn data() -> BufWriter<Data> {
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn line(text: &str) -> io::Result<()> {
+pub(crate) fn print_line(text: &str) -> io::Result<()> {
     let mut out = data();
     writeln!(out, "{text}").and_then(|()| out.flush())
 }
@@ -95,7 +95,7 @@ pub(crate) fn line(text: &str) -> io::Result<()> {
 /// # Errors
 /// It was closed when neph began.
 pub(crate) fn bytes() -> io::Result<File> {
-    is_open()?;
+    check_open()?;
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn is_terminal() -> bool {
 ///
 /// # Errors
 /// It was closed when neph began.
-pub(crate) fn is_open() -> io::Result<()> {
+pub(crate) fn check_open() -> io::Result<()> {
     if standard::output_was_closed() {
         return Err(io::Error::other(
             "standard output is closed; let it go to a file (> FILE)",
@@ -123,7 +123,7 @@ pub(crate) struct Data(Visible<StdoutLock<'static>>);
 
 impl Write for Data {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        is_open()?;
+        check_open()?;
         self.0.write(bytes)
     }
 

@@ -81,7 +81,7 @@ impl Needs {
     pub(crate) fn of(row: &'static Row) -> Self {
         Self {
             row,
-            capabilities: row.always().collect(),
+            capabilities: row.always_kept().collect(),
             calls: Vec::new(),
             files: Files {
                 shared: readable_files(row).collect(),
@@ -120,7 +120,7 @@ impl Needs {
     }
 
     /// Allows threads to enter namespaces at run time.
-    pub(crate) fn entering(self, is_needed: bool) -> Self {
+    pub(crate) fn enters_namespaces(self, is_needed: bool) -> Self {
         let mut needs = self.capability(Capability::CAP_SYS_ADMIN, is_needed);
         if is_needed {
             needs.calls.push(Extra::EnterNamespace);
@@ -144,14 +144,14 @@ impl Needs {
     }
 
     /// Adds a folder that is created if necessary, and in which files are created.
-    pub(crate) fn fills(mut self, folder: Option<&Path>) -> Self {
+    pub(crate) fn creates_files_in(mut self, folder: Option<&Path>) -> Self {
         self.files.write.extend(folder.map(paths::writable_folder));
         self
     }
 
     /// Adds a workspace: its folder, its lock and its catalog, which another user may own.
     pub(crate) fn workspace(self, folder: Option<&Path>) -> Self {
-        let mut needs = self.fills(folder);
+        let mut needs = self.creates_files_in(folder);
         let files = folder.into_iter().flat_map(paths::files_in);
         needs.files.write.extend(files);
         needs
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_that_is_not_there_is_named() {
+    fn an_unknown_user_is_named_in_the_error() {
         let choice = UserChoice {
             user: Some("no-such-user-here".to_owned()),
         };

@@ -191,7 +191,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         show_start(&reflector, &services, &restrictions, args.format)?;
         report_reduced_caps(&requested_caps, &fitting_caps(spec.caps));
     }
-    service.ready(
+    service.report_ready(
         &format!("answers at {}", reflector.address()),
         reflector.pulses().to_vec(),
     );

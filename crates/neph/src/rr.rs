@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         permit: &Permit::ANYTHING,
     };
     let measurement = measure(request, &stop, &mut |second| {
-        writer.second(second);
+        writer.write_second(second);
     });
     let measurement = measurement.map_err(to_failure)?;
     writer.end(&measurement)?;
@@ -182,9 +182,9 @@ struct Writer {
 
 impl Writer {
     fn begin(format: Format) -> Result<Self, Failure> {
-        output::is_open()?;
+        output::check_open()?;
         if format == Format::Text {
-            output::line(&heading())?;
+            output::print_line(&heading())?;
         }
         Ok(Self {
             format,
@@ -193,11 +193,11 @@ impl Writer {
         })
     }
 
-    fn second(&mut self, second: &RrSecond) {
+    fn write_second(&mut self, second: &RrSecond) {
         let row = RrSecondRow::from(second);
         let result = match self.format {
-            Format::Text => output::line(&second_line(second)),
-            Format::Ndjson => output::line(&json_line(&RrLine::Second(row.clone()))),
+            Format::Text => output::print_line(&second_line(second)),
+            Format::Ndjson => output::print_line(&json_line(&RrLine::Second(row.clone()))),
             Format::Csv | Format::Json => Ok(()),
         };
         self.rows.push(row);

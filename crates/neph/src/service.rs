@@ -47,7 +47,7 @@ impl Service {
 
     /// Reports that the start is complete. From now on the watchdog is answered while all these
     /// loops run.
-    pub(crate) fn ready(&mut self, status: &str, loops: Vec<Pulse>) {
+    pub(crate) fn report_ready(&mut self, status: &str, loops: Vec<Pulse>) {
         self.report(Report::Ready(status));
         let Some(manager) = &self.manager else {
             return;
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// Reports the current status in a few words.
-    pub(crate) fn status(&self, status: &str) {
+    pub(crate) fn report_status(&self, status: &str) {
         self.report(Report::Status(status));
     }
 
@@ -190,12 +190,14 @@ mod tests {
     }
 
     #[test]
-    fn ready_a_status_and_the_end_are_reported() {
+    fn readiness_status_and_end_are_reported() {
         let mut manager = Manager::new("all", Duration::from_mins(1));
-        manager.service.ready("listens", vec![Pulse::new("loop")]);
+        manager
+            .service
+            .report_ready("listens", vec![Pulse::new("loop")]);
         assert!(manager.receives("READY=1\nSTATUS=listens"));
         assert!(manager.receives("WATCHDOG=1"), "at once");
-        manager.service.status("busy");
+        manager.service.report_status("busy");
         assert!(manager.receives("STATUS=busy"));
         let Manager { socket, service } = manager;
         drop(service);
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watchdog_is_answered_while_all_loops_turn_and_not_while_one_stands_still() {
+    fn the_watchdog_is_answered_only_while_all_loops_run() {
         let interval = Duration::from_millis(400);
         let mut manager = Manager::new("watchdog", interval);
         let (running_loop, blocked_loop) = (Pulse::new("turns"), Pulse::new("stands"));
@@ -219,7 +221,7 @@ mod tests {
         });
         manager
             .service
-            .ready("", vec![running_loop, blocked_loop.clone()]);
+            .report_ready("", vec![running_loop, blocked_loop.clone()]);
         assert!(manager.receives("WATCHDOG=1"));
         // The loop hangs from now on: messages sent before that was detected are skipped.
         assert!(wait_until(Duration::from_secs(20), || blocked_loop

@@ -42,7 +42,7 @@ pub(crate) fn open(path: Option<&Path>, force: Force) -> Result<Box<dyn Write>, 
     Ok(
         match path.filter(|path| *path != Path::new(STANDARD_OUTPUT)) {
             None => {
-                output::is_open()?;
+                output::check_open()?;
                 Box::new(output::data())
             }
             Some(path) => {
@@ -65,7 +65,7 @@ pub(crate) fn check(path: &Path, force: Force) -> Result<(), Failure> {
 }
 
 /// Why nothing can be written to `path`, which the user named, and what to do.
-pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
+pub(crate) fn unwritable_message(path: &Path, error: &io::Error) -> String {
     let remedy = match error.kind() {
         _ if NotWritten::of(error) == Some(NotWritten::Exists) => {
             "name another file, or replace it with --force".to_owned()
@@ -94,7 +94,7 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
 
 /// A failed write: a usage error if another name would help, otherwise a failure.
 pub(crate) fn failure(path: &Path, error: &io::Error) -> Failure {
-    let reason = unwritable(path, error);
+    let reason = unwritable_message(path, error);
     match error.kind() {
         ErrorKind::NotFound
         | ErrorKind::IsADirectory

@@ -5,8 +5,8 @@
 
 mod cpu;
 mod flow;
+mod load_report;
 mod load_target;
-mod reporting;
 mod stream;
 
 use clap::{Args as ClapArgs, Subcommand};
@@ -16,7 +16,7 @@ use neph_model::LoadOrder;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt;
 use crate::privileges::{Needs, Row, UserChoice};
-use reporting::LoadReportOptions;
+use load_report::LoadReportOptions;
 
 /// Options of `neph stress`.
 #[derive(Debug, ClapArgs)]

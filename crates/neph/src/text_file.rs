@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_text_has_another_remedy_than_one_that_is_not_there() {
+    fn a_binary_file_and_a_missing_file_have_different_remedies() {
         let folder = tempfile::tempdir().expect("a folder");
         let path_hint = "write its path as seen from this folder";
         let sentence = |path: &Path| match read(PLAN, path, path_hint) {

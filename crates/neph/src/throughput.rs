@@ -181,7 +181,7 @@ impl Args {
             permit: &Permit::ANYTHING,
         };
         let measurement = measure(request, &stop, &mut |second| {
-            writer.second(second);
+            writer.write_second(second);
         });
         let measurement = measurement.map_err(to_failure)?;
         writer.end(&measurement)?;
@@ -220,9 +220,9 @@ struct Writer {
 
 impl Writer {
     fn begin(format: Format, test_request: &TestRequest) -> Result<Self, Failure> {
-        output::is_open()?;
+        output::check_open()?;
         if format == Format::Text {
-            output::line(&heading(test_request))?;
+            output::print_line(&heading(test_request))?;
         }
         Ok(Self {
             format,
@@ -232,12 +232,12 @@ impl Writer {
         })
     }
 
-    fn second(&mut self, second: &Second) {
+    fn write_second(&mut self, second: &Second) {
         let result = match self.format {
-            Format::Text => output::line(&second_line(second, &self.test_request)),
+            Format::Text => output::print_line(&second_line(second, &self.test_request)),
             Format::Ndjson => {
                 let line = ThroughputLine::Second(SecondRow::from(second));
-                output::line(&json_line(&line))
+                output::print_line(&json_line(&line))
             }
             Format::Csv => {
                 self.rows.push(SecondRow::from(second));

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_becomes_arguments_that_read_back() {
+    fn retention_arguments_parse_to_the_same_times() {
         for (text, span) in [("30d", Some(Span::from_secs(2_592_000))), ("forever", None)] {
             let args = RetentionArgs {
                 keep_messages: parse_retention_time(text).expect("a length"),

@@ -24,7 +24,7 @@ pub(crate) fn cpu_share(text: &str) -> Result<CpuShare, String> {
 }
 
 /// A count, at least 1.
-pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
+pub(crate) fn positive_count(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(0) => Err("at least 1 is needed".to_owned()),
         Ok(count) => Ok(count),
@@ -34,7 +34,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<u64, String> {
 
 /// A maximum number of flows, at least 1.
 pub(crate) fn flows(text: &str) -> Result<usize, String> {
-    let flows = at_least_one(text)?;
+    let flows = positive_count(text)?;
     usize::try_from(flows).map_err(|error| error.to_string())
 }
 

@@ -49,8 +49,11 @@ fn the_survival_curve_matches_the_textbook_example() {
     assert_eq!(curve.median(), Some(Span::from_secs(23)));
     // R, survival 3.5: survfit(Surv(time, status) ~ 1, conf.type = "log-log") gives 0.620, 0.952
     // for the sixth week. Two blocks of time say less than that.
-    let six = curve.at(Span::from_secs(6)).unwrap();
-    assert!(six.low < 0.620 && six.high > 0.952, "{six:?}");
+    let at_six_seconds = curve.at(Span::from_secs(6)).unwrap();
+    assert!(
+        at_six_seconds.low < 0.620 && at_six_seconds.high > 0.952,
+        "{at_six_seconds:?}"
+    );
 }
 
 /// 200 flows that each leave when they like, and 200 that leave together: a reshuffle each 40 s

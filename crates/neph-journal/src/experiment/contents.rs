@@ -78,13 +78,13 @@ impl Contents {
         self.message_offsets.is_empty() && self.events.is_empty() && self.samples.is_empty()
     }
 
-    /// Passes every message to `give`, by flow and sequence number.
+    /// Passes every message to `visit`, by flow and sequence number.
     ///
     /// # Errors
-    /// A file operation failed, or `give` returned an error, which ends the iteration.
+    /// A file operation failed, or `visit` returned an error, which ends the iteration.
     pub fn each_message<E: From<JournalError>>(
         &self,
-        mut give: impl FnMut(Message) -> Result<(), E>,
+        mut visit: impl FnMut(Message) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(file) = &self.file else {
             return Ok(());
@@ -102,7 +102,7 @@ impl Contents {
                     path: self.path.clone(),
                     start: offset.start,
                 })?;
-            give(message)?;
+            visit(message)?;
         }
         Ok(())
     }

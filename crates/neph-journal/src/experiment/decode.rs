@@ -14,8 +14,8 @@ use crate::bytes::Bytes;
 
 /// One record, if the payload is exactly one.
 pub(super) fn record(payload: &[u8]) -> Option<Record> {
-    let (kind, rest) = payload.split_first()?;
-    let mut bytes = Bytes(rest);
+    let (kind, body) = payload.split_first()?;
+    let mut bytes = Bytes(body);
     let record = match *kind {
         MESSAGE => Record::Message(message(&mut bytes)?),
         EVENT => Record::Event(event(&mut bytes)?),

@@ -23,10 +23,14 @@ pub fn framed(path: &Path, payloads: &[&[u8]], tail: &[u8]) -> Vec<Message> {
     bytes.extend_from_slice(tail);
     let records = read(path, experiment, &bytes);
     let record_offsets: Vec<u64> = records.iter().map(|(begin, _)| *begin).collect();
-    let known = record_offsets.len().min(offsets.len());
-    assert_eq!(record_offsets[..known], offsets[..known], "no prefix");
+    let common_count = record_offsets.len().min(offsets.len());
+    assert_eq!(
+        record_offsets[..common_count],
+        offsets[..common_count],
+        "no prefix"
+    );
     assert!(
-        record_offsets.len() == known || tail.len() > FRAME_HEADER_BYTES,
+        record_offsets.len() == common_count || tail.len() > FRAME_HEADER_BYTES,
         "records out of nothing"
     );
     records
@@ -68,12 +72,12 @@ fn read(path: &Path, experiment: ExperimentId, bytes: &[u8]) -> Vec<(u64, Record
 
 /// Checks that a record that is written and read has the same encoding again.
 fn check(record: &Record) {
-    let mut once = Vec::new();
-    write(record, &mut once);
-    let reread = super::decode::record(&once).expect("what we write reads");
+    let mut encoded = Vec::new();
+    write(record, &mut encoded);
+    let reread = super::decode::record(&encoded).expect("what we write reads");
     let mut copy = Vec::new();
     write(&reread, &mut copy);
-    assert_eq!(once, copy, "{record:?}");
+    assert_eq!(encoded, copy, "{record:?}");
 }
 
 fn write(record: &Record, out: &mut Vec<u8>) {

@@ -80,8 +80,8 @@ proptest! {
         let (_folder, path, id) = journal_folder();
         write(&path, id, &records);
         let bytes = fs::read(&path).expect("readable");
-        let keep = cut.index(bytes.len());
-        fs::write(&path, &bytes[..keep]).expect("writable");
+        let kept_length = cut.index(bytes.len());
+        fs::write(&path, &bytes[..kept_length]).expect("writable");
         let prefix = read(&path, id);
         prop_assert!(prefix.len() < records.len());
         prop_assert_eq!(&records[..prefix.len()], &prefix[..]);
@@ -170,9 +170,9 @@ fn a_message_without_the_dsack_counter_is_readable() {
     let mut bytes = Vec::new();
     encode::message(&uncounted, &mut bytes);
     // After kind, mask, flow, sequence number and outcome.
-    let how = 1 + 2 + 4 + 8 + 1;
-    assert_ne!(bytes[how] & encode::HAS_DSACKS, 0);
-    bytes[how] &= !encode::HAS_DSACKS;
+    let flags_at = 1 + 2 + 4 + 8 + 1;
+    assert_ne!(bytes[flags_at] & encode::HAS_DSACKS, 0);
+    bytes[flags_at] &= !encode::HAS_DSACKS;
     bytes.truncate(bytes.len() - 4);
     assert_eq!(decode::record(&bytes), Some(Record::Message(uncounted)));
 }

@@ -50,14 +50,19 @@ pub fn framed(folder: &Path, payloads: &[&[u8]], tail: &[u8]) {
     let written = payloads.concat();
     bytes.extend_from_slice(tail);
     let messages = read(folder, &bytes);
-    let room = (written.len() + tail.len().saturating_sub(FRAME_HEADER_BYTES)) / RECORD_BYTES;
-    assert!(messages.len() <= room, "messages out of nothing");
+    let max_messages =
+        (written.len() + tail.len().saturating_sub(FRAME_HEADER_BYTES)) / RECORD_BYTES;
+    assert!(messages.len() <= max_messages, "messages out of nothing");
     let (chunks, _) = written.as_chunks::<RECORD_BYTES>();
     for (message, chunk) in messages.iter().zip(chunks) {
         assert_eq!(decode(chunk).as_ref(), Some(message), "no prefix");
-        let mut once = Vec::new();
-        encode(message, &mut once);
-        let reread = once.as_chunks::<RECORD_BYTES>().0.first().and_then(decode);
+        let mut encoded = Vec::new();
+        encode(message, &mut encoded);
+        let reread = encoded
+            .as_chunks::<RECORD_BYTES>()
+            .0
+            .first()
+            .and_then(decode);
         assert_eq!(
             reread.as_ref(),
             Some(message),

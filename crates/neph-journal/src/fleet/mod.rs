@@ -71,15 +71,15 @@ fn number_of(path: &Path, extension: &str) -> Option<u32> {
     has_extension.then(|| stem.parse().ok()).flatten()
 }
 
-/// Passes the messages of a fleet's journals to `give`, in the order of recording, in batches that
+/// Passes the messages of a fleet's journals to `visit`, in the order of recording, in batches that
 /// fit in memory.
 ///
 /// # Errors
-/// A file operation failed, or `give` returned an error, which ends the iteration.
+/// A file operation failed, or `visit` returned an error, which ends the iteration.
 pub fn visit_fleet<E: From<JournalError>>(
     folder: &Path,
     experiment: ExperimentId,
-    give: &mut dyn FnMut(&[FleetMessage]) -> Result<(), E>,
+    visit: &mut dyn FnMut(&[FleetMessage]) -> Result<(), E>,
 ) -> Result<(), E> {
     for number in segment_numbers(folder, "journal")? {
         let Some(mut reader) = SegmentReader::open(folder, experiment, number)? else {
@@ -87,7 +87,7 @@ pub fn visit_fleet<E: From<JournalError>>(
         };
         let mut batch = Vec::new();
         while reader.next(&mut batch)? {
-            give(&batch)?;
+            visit(&batch)?;
         }
     }
     Ok(())

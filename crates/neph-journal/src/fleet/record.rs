@@ -60,15 +60,15 @@ fn bits(message: &FleetMessage) -> u8 {
 
 /// `None` for bytes that are no message.
 pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
-    let mut rest = Bytes(bytes);
-    let flags = rest.u8()?;
-    let slot = Slot(rest.u32()?);
-    let source_port = rest.u16()?;
-    let seq = rest.u32()?;
-    let sent = Instant::from_nanos(rest.i64()?);
-    let lateness = Span::from_nanos(rest.i64()?);
+    let mut reader = Bytes(bytes);
+    let flags = reader.u8()?;
+    let slot = Slot(reader.u32()?);
+    let source_port = reader.u16()?;
+    let seq = reader.u32()?;
+    let sent = Instant::from_nanos(reader.i64()?);
+    let lateness = Span::from_nanos(reader.i64()?);
     let outcome = match flags & OUTCOME {
-        0 | REFUSED => FleetOutcome::Reply(reply(flags, &mut rest)?),
+        0 | REFUSED => FleetOutcome::Reply(reply(flags, &mut reader)?),
         1 => FleetOutcome::Lost,
         2 => FleetOutcome::Failed,
         _ => return None,
@@ -83,13 +83,13 @@ pub(super) fn decode(bytes: &[u8; RECORD_BYTES]) -> Option<FleetMessage> {
     })
 }
 
-fn reply(flags: u8, rest: &mut Bytes<'_>) -> Option<FleetReply> {
+fn reply(flags: u8, reader: &mut Bytes<'_>) -> Option<FleetReply> {
     let has = |bit: u8| flags & bit != 0;
-    let round_trip = Span::from_nanos(rest.i64()?);
-    let rx = Instant::from_nanos(rest.i64()?);
-    let residence = Span::from_nanos(rest.i64()?);
-    let count = rest.u32()?;
-    let [peer_ttl, ttl, copies] = rest.take()?;
+    let round_trip = Span::from_nanos(reader.i64()?);
+    let rx = Instant::from_nanos(reader.i64()?);
+    let residence = Span::from_nanos(reader.i64()?);
+    let count = reader.u32()?;
+    let [peer_ttl, ttl, copies] = reader.take()?;
     let peer = PeerReport {
         rx,
         residence,

@@ -31,21 +31,21 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bit in 0..9_u32,
     ) {
-        let (_folder, place, id) = journal_folder();
-        fs::create_dir(&place).expect("writable");
-        let mut writer = segment::SegmentWriter::create(&place, id, 1).expect("a new journal");
+        let (_folder, path, id) = journal_folder();
+        fs::create_dir(&path).expect("writable");
+        let mut writer = segment::SegmentWriter::create(&path, id, 1).expect("a new journal");
         for batch in messages.chunks(3) {
             writer.append(batch).expect("recorded");
         }
-        prop_assert_eq!(&read(&place, id), &messages);
-        let mut bytes = fs::read(segment_path(&place, 1)).expect("readable");
+        prop_assert_eq!(&read(&path, id), &messages);
+        let mut bytes = fs::read(segment_path(&path, 1)).expect("readable");
         let at = at.index(bytes.len());
         match bit {
             8 => bytes.truncate(at),
             bit => bytes[at] ^= 1 << bit,
         }
-        fs::write(segment_path(&place, 1), &bytes).expect("writable");
-        let prefix = read(&place, id);
+        fs::write(segment_path(&path, 1), &bytes).expect("writable");
+        let prefix = read(&path, id);
         prop_assert!(prefix.len() < messages.len());
         prop_assert_eq!(&messages[..prefix.len()], &prefix[..]);
     }
@@ -96,6 +96,6 @@ fn the_estimate_of_a_journal_is_near_its_size() {
     // Of ten hours, the last ten minutes; of many messages, the last million.
     let hours = most_journalled(60 * 12_800, Span::from_secs(36_000));
     assert_eq!(hours.bytes(), estimate);
-    let many = most_journalled(u64::MAX, Span::from_secs(36_000));
-    assert_eq!(many.bytes(), SEGMENT_MESSAGES * JOURNALLED_BYTES);
+    let estimate = most_journalled(u64::MAX, Span::from_secs(36_000));
+    assert_eq!(estimate.bytes(), SEGMENT_MESSAGES * JOURNALLED_BYTES);
 }

@@ -89,14 +89,14 @@ mod tests {
     }
 
     /// One each 100 ms; it takes the milliseconds that `slow` returns for its time.
-    fn each(until: i64, took: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Option<i64>)> {
+    fn every_100_ms(until: i64, took: impl Fn(i64) -> Option<i64>) -> Vec<(i64, Option<i64>)> {
         (0..until / 100).map(|n| (n * 100, took(n * 100))).collect()
     }
 
     #[test]
     fn an_alarm_is_raised_and_cleared_after_the_duration_of_the_rule() {
         let slow = |at| Some(if (10_000..20_000).contains(&at) { 8 } else { 1 });
-        let change_times = changes("path > 5ms p50 for 3s", each(40_000, slow));
+        let change_times = changes("path > 5ms p50 for 3s", every_100_ms(40_000, slow));
         assert_eq!(change_times, [13_000, -23_000]);
         // At 5 ms it is not over the limit any more, and not yet well.
         let half = |at| match at {
@@ -104,27 +104,30 @@ mod tests {
             20_000..30_000 => Some(5),
             _ => Some(1),
         };
-        let change_times = changes("path > 5ms p50 for 3s until 4ms", each(40_000, half));
+        let change_times = changes(
+            "path > 5ms p50 for 3s until 4ms",
+            every_100_ms(40_000, half),
+        );
         assert_eq!(change_times, [13_000, -33_000]);
     }
 
     #[test]
     fn delays_shorter_than_the_rule_raise_no_alarm() {
         let slow = |at| Some(if (10_000..12_400).contains(&at) { 8 } else { 1 });
-        assert!(changes("path > 5ms p50 for 3s", each(40_000, slow)).is_empty());
+        assert!(changes("path > 5ms p50 for 3s", every_100_ms(40_000, slow)).is_empty());
     }
 
     #[test]
     fn losses_raise_an_alarm_and_the_remaining_time_is_evaluated() {
         let lost = |at| (at < 5_000).then_some(1);
-        let change_times = changes("path > 5ms p50 for 2900ms", each(8_000, lost));
+        let change_times = changes("path > 5ms p50 for 2900ms", every_100_ms(8_000, lost));
         // The eighth second is not complete: its data is evaluated.
         assert_eq!(change_times, [7_900]);
     }
 
     #[test]
     fn a_gap_of_centuries_is_evaluated_quickly() {
-        let mut times = each(4_000, |_| Some(8));
+        let mut times = every_100_ms(4_000, |_| Some(8));
         times.push((i64::MAX / 1_000_000, Some(8)));
         assert!(changes("path > 5ms p50 for 9s", times).is_empty());
     }

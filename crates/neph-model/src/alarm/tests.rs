@@ -103,8 +103,8 @@ proptest! {
         for (place, change) in changes.iter().enumerate() {
             prop_assert_eq!(*change > 0, place % 2 == 0);
         }
-        for two in changes.windows(2) {
-            prop_assert!(two[1].abs() - two[0].abs() >= 5);
+        for pair in changes.windows(2) {
+            prop_assert!(pair[1].abs() - pair[0].abs() >= 5);
         }
     }
 }

@@ -79,12 +79,12 @@ impl Reported {
 
     /// Whether this number of messages was due.
     fn has_sent(&self, count: u64) -> bool {
-        let under_way = |update: &Update| match update {
+        let is_running = |update: &Update| match update {
             Update::Progress(progress) => progress.due >= count,
             Update::Recorded(_, records) => !records.messages.is_empty(),
             _ => false,
         };
-        self.updates.iter().any(under_way)
+        self.updates.iter().any(is_running)
     }
 
     fn results(&self) -> &[Result<crate::ExperimentResult, crate::OrderFailed>] {

@@ -16,10 +16,10 @@ pub enum ParseMeasureError {
     #[error("'{0}' names nothing that is measured")]
     Unknown(String),
     /// A word of it is unknown.
-    #[error("'{word}' does not belong to {what}")]
+    #[error("'{word}' does not belong to {subject}")]
     Word {
         /// What is measured.
-        what: &'static str,
+        subject: &'static str,
         /// The word.
         word: String,
     },
@@ -116,27 +116,27 @@ impl FromStr for Measure {
         let fields: Vec<&str> = text.split_whitespace().collect();
         match fields.as_slice() {
             ["messages"] => Ok(Self::Messages),
-            ["tcp", "throughput", rest @ ..] => {
-                throughput(TransferTransport::Tcp, rest).map(Self::Throughput)
+            ["tcp", "throughput", options @ ..] => {
+                throughput(TransferTransport::Tcp, options).map(Self::Throughput)
             }
-            ["udp", "throughput", rest @ ..] => {
-                throughput(TransferTransport::Udp, rest).map(Self::Throughput)
+            ["udp", "throughput", options @ ..] => {
+                throughput(TransferTransport::Udp, options).map(Self::Throughput)
             }
             ["media"] => Ok(Self::Media(MediaMeasure { clients: 1 })),
             ["media", count, "client" | "clients"] => {
                 let unread = |_| ParseMeasureError::Word {
-                    what: "media",
+                    subject: "media",
                     word: (*count).to_owned(),
                 };
                 let clients = streams(count.parse().map_err(unread)?)?;
                 Ok(Self::Media(MediaMeasure { clients }))
             }
-            [first, second, rest @ ..] => {
+            [first, second, options @ ..] => {
                 let name_text = format!("{first} {second}");
                 let mut kinds = TransactionKind::ALL.into_iter();
                 let kind = kinds.find(|kind| kind.text() == name_text);
                 let unknown = || ParseMeasureError::Unknown(text.to_owned());
-                transactions(kind.ok_or_else(unknown)?, rest).map(Self::Transactions)
+                transactions(kind.ok_or_else(unknown)?, options).map(Self::Transactions)
             }
             _ => Err(ParseMeasureError::Unknown(text.to_owned())),
         }
@@ -149,7 +149,7 @@ fn transactions(
 ) -> Result<TransactionMeasure, ParseMeasureError> {
     let message = kind.text();
     let unread = |word: &str| ParseMeasureError::Word {
-        what: message,
+        subject: message,
         word: word.to_owned(),
     };
     let streams = match fields {
@@ -182,7 +182,7 @@ fn throughput(
                 let of_streams = fields.next_if(|next| matches!(**next, "stream" | "streams"));
                 let count = of_streams.and_then(|_| number.parse::<u64>().ok());
                 let unread = || ParseMeasureError::Word {
-                    what: transport.text(),
+                    subject: transport.text(),
                     word: number.to_owned(),
                 };
                 test.streams = streams(count.ok_or_else(unread)?)?;
@@ -197,7 +197,7 @@ fn throughput(
             }
             word => {
                 return Err(ParseMeasureError::Word {
-                    what: transport.text(),
+                    subject: transport.text(),
                     word: word.to_owned(),
                 });
             }

@@ -94,17 +94,17 @@ impl ExperimentOrder {
             bits: messages * each as f64 * 8.0,
             bytes: each.saturating_mul(scenario.messages_of_all_flows()),
         };
-        let lasts = self.scheduled();
-        self.echoes(lasts).chain([main]).sum()
+        let duration = self.scheduled();
+        self.echoes(duration).chain([main]).sum()
     }
 
     /// The ICMP echoes that run alongside.
-    fn echoes(&self, lasts: Span) -> impl Iterator<Item = Traffic> {
-        let companion = self.companion.map(|interval| echoes(interval, lasts));
+    fn echoes(&self, duration: Span) -> impl Iterator<Item = Traffic> {
+        let companion = self.companion.map(|interval| echoes(interval, duration));
         let pings = self
             .pings
             .iter()
-            .map(move |ping| echoes(ping.interval, lasts));
+            .map(move |ping| echoes(ping.interval, duration));
         pings.chain(companion)
     }
 
@@ -118,22 +118,22 @@ impl ExperimentOrder {
     fn of_transfer(&self, measure: Measure) -> Traffic {
         let target_rate = measure.target_rate();
         let bits = target_rate.map_or(0.0, |rate| rate.bits_per_second() as f64);
-        let lasts = self.scheduled();
+        let duration = self.scheduled();
         let main = Traffic {
             messages: 0.0,
             bits,
-            bytes: (bits * lasts.secs_f64() / 8.0) as u64,
+            bytes: (bits * duration.secs_f64() / 8.0) as u64,
         };
-        self.echoes(lasts).chain([main]).sum()
+        self.echoes(duration).chain([main]).sum()
     }
 }
 
 /// ICMP echo requests and their replies.
 #[expect(clippy::cast_precision_loss, reason = "rates")]
-fn echoes(interval: Span, lasts: Span) -> Traffic {
+fn echoes(interval: Span, duration: Span) -> Traffic {
     const BYTES: u64 = 2 * 56;
     let messages = 1.0 / interval.secs_f64().max(1e-9);
-    let count = u64::try_from(lasts.nanos() / interval.nanos().max(1)).unwrap_or(0);
+    let count = u64::try_from(duration.nanos() / interval.nanos().max(1)).unwrap_or(0);
     Traffic {
         messages,
         bits: messages * BYTES as f64 * 8.0,

@@ -26,7 +26,7 @@ impl TokenBucket {
     }
 
     /// The time for this number of tokens at the rate, nanoseconds, rounded up.
-    fn worth(&self, tokens: u64) -> i64 {
+    fn token_time(&self, tokens: u64) -> i64 {
         let nanos = (u128::from(tokens) * SECOND).div_ceil(u128::from(self.rate));
         i64::try_from(nanos).unwrap_or(i64::MAX)
     }
@@ -34,28 +34,28 @@ impl TokenBucket {
     /// Takes tokens if they are available. More tokens than a burst are given if the bucket is
     /// full, so that a large message is late and not impossible.
     pub fn take(&self, tokens: u64, now: i64) -> bool {
-        let worth = self.worth(tokens);
-        let most_before = now + (BURST - worth).max(0);
+        let token_time = self.token_time(tokens);
+        let latest_start = now + (BURST - token_time).max(0);
         let taken = self
             .taken_until
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
                 let from = until.max(now);
-                (from <= most_before).then(|| from.saturating_add(worth))
+                (from <= latest_start).then(|| from.saturating_add(token_time))
             });
         taken.is_ok()
     }
 
     /// Returns tokens that were taken and not used.
     pub(super) fn give_back(&self, tokens: u64) {
-        let worth = self.worth(tokens);
-        self.taken_until.fetch_sub(worth, Ordering::Relaxed);
+        let token_time = self.token_time(tokens);
+        self.taken_until.fetch_sub(token_time, Ordering::Relaxed);
     }
 
     /// The number of available tokens; [`Self::spend`] may take them afterwards.
     pub(super) fn room(&self, now: i64) -> u64 {
         let until = self.taken_until.load(Ordering::Relaxed).max(now);
-        let ahead = u128::try_from(BURST - (until - now).min(BURST)).unwrap_or(0);
-        u64::try_from(ahead * u128::from(self.rate) / SECOND).unwrap_or(u64::MAX)
+        let available_nanos = u128::try_from(BURST - (until - now).min(BURST)).unwrap_or(0);
+        u64::try_from(available_nanos * u128::from(self.rate) / SECOND).unwrap_or(u64::MAX)
     }
 
     /// Takes tokens that were used, as many as are available.
@@ -65,12 +65,12 @@ impl TokenBucket {
 
     /// Takes tokens that were used, available or not.
     pub(super) fn spend(&self, tokens: u64, now: i64) {
-        let worth = self.worth(tokens);
+        let token_time = self.token_time(tokens);
         // It never refuses.
         let _ = self
             .taken_until
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |until| {
-                Some(until.max(now).saturating_add(worth))
+                Some(until.max(now).saturating_add(token_time))
             });
     }
 }

@@ -19,12 +19,12 @@ pub enum ParseNetworkError {
     #[error("'{0}' is no network")]
     Text(String),
     /// The address has bits beyond its prefix.
-    #[error("'{given}' has bits beyond its prefix; the network is {meant}")]
+    #[error("'{given}' has bits beyond its prefix; the network is {masked}")]
     HostBitsSet {
         /// What was given.
         given: String,
         /// The network that it lies in.
-        meant: Network,
+        masked: Network,
     },
 }
 
@@ -76,16 +76,19 @@ impl FromStr for Network {
     type Err = ParseNetworkError;
 
     fn from_str(text: &str) -> Result<Self, ParseNetworkError> {
-        let no = || ParseNetworkError::Text(text.to_owned());
+        let invalid_text = || ParseNetworkError::Text(text.to_owned());
         let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix.parse::<u8>().map_err(|_| no())?)),
+            Some((address, prefix)) => (
+                address,
+                Some(prefix.parse::<u8>().map_err(|_| invalid_text())?),
+            ),
             None => (text, None),
         };
-        let address: IpAddr = address.parse().map_err(|_| no())?;
+        let address: IpAddr = address.parse().map_err(|_| invalid_text())?;
         let longest = if address.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.unwrap_or(longest);
         if prefix > longest {
-            return Err(no());
+            return Err(invalid_text());
         }
         if let (IpAddr::V6(v6), 96..) = (address, prefix)
             && let IpAddr::V4(v4) = plain(v6.into())
@@ -97,16 +100,16 @@ impl FromStr for Network {
             IpAddr::V4(v4) => Ipv4Addr::from(masked_v4(v4, prefix)).into(),
             IpAddr::V6(v6) => Ipv6Addr::from(masked_v6(v6, prefix)).into(),
         };
-        let meant = Self {
+        let masked = Self {
             address: base,
             prefix,
         };
         if base == address {
-            Ok(meant)
+            Ok(masked)
         } else {
             Err(ParseNetworkError::HostBitsSet {
                 given: text.to_owned(),
-                meant,
+                masked,
             })
         }
     }

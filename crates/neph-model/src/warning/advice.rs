@@ -87,11 +87,11 @@ impl Warning {
     /// be stopped.
     pub fn advice_under(&self, loads: &[&str]) -> String {
         let is_of_load = matches!(self, Self::SenderLate { .. } | Self::CpuSaturated { .. });
-        let made = match loads {
+        let loads_text = match loads {
             [load] if is_of_load => format!("the load {load}"),
-            [first, rest @ ..] if is_of_load => {
-                let names: Vec<&str> = rest.iter().take(LOADS - 1).copied().collect();
-                let more = match rest.len() - names.len() {
+            [first, others @ ..] if is_of_load => {
+                let names: Vec<&str> = others.iter().take(LOADS - 1).copied().collect();
+                let more = match others.len() - names.len() {
                     0 => String::new(),
                     more => format!(" and {more} more"),
                 };
@@ -103,7 +103,7 @@ impl Warning {
             _ => return self.advice().to_owned(),
         };
         format!(
-            "the plan generates {made}, so this is part of the measurement. If the load should not reach the prober, keep a CPU core free for neph, or use fewer or slower flows"
+            "the plan generates {loads_text}, so this is part of the measurement. If the load should not reach the prober, keep a CPU core free for neph, or use fewer or slower flows"
         )
     }
 

@@ -98,27 +98,27 @@ fn read_column<R: Row>(
     rows: &mut [R],
 ) -> Result<(), ParquetError> {
     match (&column.cells, group.get_column_reader(index)?) {
-        (Cells::Nanos(_, put), ColumnReader::Int64ColumnReader(reader)) => {
+        (Cells::Nanos(_, set), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, put);
+            cells.set(rows, set);
         }
-        (Cells::Unsigned64(_, put), ColumnReader::Int64ColumnReader(reader)) => {
+        (Cells::Unsigned64(_, set), ColumnReader::Int64ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, |row, value| put(row, value.cast_unsigned()));
+            cells.set(rows, |row, value| set(row, value.cast_unsigned()));
         }
-        (Cells::Unsigned32(_, put), ColumnReader::Int32ColumnReader(reader)) => {
+        (Cells::Unsigned32(_, set), ColumnReader::Int32ColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, |row, value| put(row, value.cast_unsigned()));
+            cells.set(rows, |row, value| set(row, value.cast_unsigned()));
         }
-        (Cells::Flag(_, put), ColumnReader::BoolColumnReader(reader)) => {
+        (Cells::Flag(_, set), ColumnReader::BoolColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
-            cells.put(rows, put);
+            cells.set(rows, set);
         }
-        (Cells::Word(_, put), ColumnReader::ByteArrayColumnReader(reader)) => {
+        (Cells::Word(_, set), ColumnReader::ByteArrayColumnReader(reader)) => {
             let cells = Values::read(reader, column, rows.len())?;
             let mut has_invalid_word = false;
-            cells.put(rows, |row, value| {
-                has_invalid_word |= !value.as_utf8().is_ok_and(|word| put(row, word));
+            cells.set(rows, |row, value| {
+                has_invalid_word |= !value.as_utf8().is_ok_and(|word| set(row, word));
             });
             if has_invalid_word {
                 return Err(ParquetError::General(format!(
@@ -141,7 +141,7 @@ fn read_column<R: Row>(
 struct Values<V> {
     values: Vec<V>,
     /// 1 where a row has a value; empty if all rows have one.
-    present: Vec<i16>,
+    definition_levels: Vec<i16>,
 }
 
 impl<V> Values<V> {
@@ -151,10 +151,10 @@ impl<V> Values<V> {
         count: usize,
     ) -> Result<Self, ParquetError> {
         let mut values = Vec::with_capacity(count);
-        let mut present = Vec::new();
+        let mut definition_levels = Vec::new();
         let mut rows_read = 0;
         while rows_read < count {
-            let levels = (!column.required).then_some(&mut present);
+            let levels = (!column.required).then_some(&mut definition_levels);
             let (records, _, _) =
                 reader.read_records(count - rows_read, levels, None, &mut values)?;
             if records == 0 {
@@ -165,17 +165,24 @@ impl<V> Values<V> {
             }
             rows_read += records;
         }
-        Ok(Self { values, present })
+        Ok(Self {
+            values,
+            definition_levels,
+        })
     }
 
-    fn put<R>(self, rows: &mut [R], mut put: impl FnMut(&mut R, V)) {
+    fn set<R>(self, rows: &mut [R], mut set: impl FnMut(&mut R, V)) {
         let mut values = self.values.into_iter();
         for (index, row) in rows.iter_mut().enumerate() {
-            if self.present.get(index).is_some_and(|level| *level == 0) {
+            if self
+                .definition_levels
+                .get(index)
+                .is_some_and(|level| *level == 0)
+            {
                 continue;
             }
             if let Some(value) = values.next() {
-                put(row, value);
+                set(row, value);
             }
         }
     }

@@ -235,23 +235,25 @@ fn write_optional<T: DataType, R>(
         values.extend(cells.flatten());
         return write_values::<T>(group, &values, None);
     }
-    let mut present = Vec::with_capacity(ROW_GROUP_ROWS);
+    let mut definition_levels = Vec::with_capacity(ROW_GROUP_ROWS);
     for cell in cells {
-        present.push(i16::from(cell.is_some()));
+        definition_levels.push(i16::from(cell.is_some()));
         values.extend(cell);
     }
-    write_values::<T>(group, &values, Some(&present))
+    write_values::<T>(group, &values, Some(&definition_levels))
 }
 
 fn write_values<T: DataType>(
     group: &mut Group<'_>,
     values: &[T::T],
-    present: Option<&[i16]>,
+    definition_levels: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
     let Some(mut writer) = group.next_column()? else {
         return Err(ParquetError::General("too many columns".to_owned()));
     };
-    writer.typed::<T>().write_batch(values, present, None)?;
+    writer
+        .typed::<T>()
+        .write_batch(values, definition_levels, None)?;
     writer.close()
 }
 

@@ -114,19 +114,25 @@ fn acknowledge(event: &str, experiment: ExperimentId, acknowledged_messages: u64
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     writer: u32,
-    safe: u64,
+    acknowledged_count: u64,
     is_finished: bool,
 }
 
 /// `None` for other lines, and for a last line that the kill cut off: it has fewer words.
 fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [event @ ("safe" | "finished"), experiment, safe, writer] = fields[..] else {
+    let [
+        event @ ("safe" | "finished"),
+        experiment,
+        acknowledged_count,
+        writer,
+    ] = fields[..]
+    else {
         return None;
     };
     let acknowledged = Acknowledged {
         writer: writer.parse().ok()?,
-        safe: safe.parse().ok()?,
+        acknowledged_count: acknowledged_count.parse().ok()?,
         is_finished: event == "finished",
     };
     Some((experiment.parse().ok()?, acknowledged))
@@ -222,12 +228,16 @@ fn assert_acknowledged_stored(
     experiment: ExperimentId,
     acknowledged: Acknowledged,
 ) {
-    let Acknowledged { writer, safe, .. } = acknowledged;
+    let Acknowledged {
+        writer,
+        acknowledged_count,
+        ..
+    } = acknowledged;
     let messages = store.messages(experiment).expect("there");
     let count = messages.len() as u64;
     assert!(
-        (safe..=safe + BATCH).contains(&count),
-        "{count} found, {safe} acknowledged"
+        (acknowledged_count..=acknowledged_count + BATCH).contains(&count),
+        "{count} found, {acknowledged_count} acknowledged"
     );
     let batches = 0..MESSAGES_PER_EXPERIMENT / BATCH;
     let recorded: Vec<Message> = batches
@@ -247,7 +257,7 @@ fn assert_acknowledged_stored(
         .flat_map(|batch_number| fleet_batch(writer, batch_number))
         .collect();
     assert_eq!(fleet_messages, recorded[..fleet_messages.len()]);
-    let min = usize::try_from(safe / BATCH).expect("few") * 40;
+    let min = usize::try_from(acknowledged_count / BATCH).expect("few") * 40;
     assert!(
         fleet_messages.len() >= min,
         "{} found, {min} acknowledged",

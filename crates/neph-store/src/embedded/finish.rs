@@ -20,10 +20,10 @@ pub(super) fn check(
     experiment: &Experiment,
     provenance: &Provenance,
 ) -> Result<(), StoreError> {
-    let wrong_finish = |why: String| {
+    let wrong_finish = |reason: String| {
         Err(StoreError::WrongFinish {
             experiment: experiment.id,
-            why,
+            reason,
         })
     };
     if recorder.experiment() != experiment.id {
@@ -49,7 +49,7 @@ impl Embedded {
             ExperimentStatus::Running => self.end_from_journal(experiment, Some(provenance)),
             status => Err(StoreError::WrongFinish {
                 experiment: experiment.id,
-                why: format!("it has ended already ({})", status.name()),
+                reason: format!("it has ended already ({})", status.name()),
             }),
         }
     }
@@ -64,7 +64,7 @@ impl Embedded {
         let contents =
             Contents::of(&journal, experiment.id)?.ok_or_else(|| StoreError::WrongFinish {
                 experiment: experiment.id,
-                why: format!("its journal {} is gone", journal.display()),
+                reason: format!("its journal {} is gone", journal.display()),
             })?;
         self.end_with_contents(experiment, provenance, &contents)
     }

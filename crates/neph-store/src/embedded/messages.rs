@@ -27,7 +27,7 @@ impl Embedded {
         let Some(reader) = ColumnsReader::open(&path)? else {
             return Err(StoreError::Malformed {
                 path,
-                what: "the experiment has ended and its messages are not there".to_owned(),
+                reason: "the experiment has ended and its messages are not there".to_owned(),
             });
         };
         for group in 0..reader.row_groups() {

@@ -24,7 +24,7 @@ impl Embedded {
         if self.require_status(experiment)? == ExperimentStatus::Running {
             return Err(StoreError::WrongFinish {
                 experiment,
-                why: "it is running: its messages are not reduced before its end".to_owned(),
+                reason: "it is running: its messages are not reduced before its end".to_owned(),
             });
         }
         if self.catalog.reduction(experiment)?.is_none() {

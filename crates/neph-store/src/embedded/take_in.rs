@@ -24,7 +24,7 @@ pub(super) fn check(journalled: &Journalled<'_>) -> Result<(), StoreError> {
     match journalled.provenance.map(experiment_of) {
         Some(other) if other != experiment => Err(StoreError::WrongFinish {
             experiment,
-            why: format!("the provenance is {other}'s"),
+            reason: format!("the provenance is {other}'s"),
         }),
         _ => Ok(()),
     }

@@ -179,7 +179,7 @@ fn a_kill_at_any_step_or_during_recovery_neither_loses_nor_duplicates_messages()
 
             let mut store = open(folder.path());
             store.gate.stop_after(second_step);
-            let _killed_or_not = store.recover();
+            let _recovery_result = store.recover();
             drop(store);
 
             let mut store = open(folder.path());

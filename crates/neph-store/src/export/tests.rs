@@ -196,7 +196,7 @@ fn a_parquet_export_contains_one_or_several_experiments() {
 }
 
 /// The same experiments as an aborted first attempt and a complete second one.
-fn aborted_and_repeated() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
+fn aborted_and_repeated_experiments() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>) {
     let (folder, store, mut experiments) = two_experiments();
     experiments[0].status = ExperimentStatus::Interrupted;
     experiments[1].attempt = 1;
@@ -205,7 +205,7 @@ fn aborted_and_repeated() -> (tempfile::TempDir, Box<dyn Store>, Vec<Experiment>
 
 #[test]
 fn every_row_names_its_experiment_scenario_and_attempt() {
-    let (folder, store, experiments) = aborted_and_repeated();
+    let (folder, store, experiments) = aborted_and_repeated_experiments();
     let id = |index: usize| experiments[index].id.to_string();
     let scenario = "metro, \"east\" · every 2.5 ms · 64 B · season 1.3 / strict";
 
@@ -265,7 +265,7 @@ fn every_row_names_its_experiment_scenario_and_attempt() {
 
 #[test]
 fn a_latency_tester_export_separates_attempts_and_statuses() {
-    let (folder, store, mut experiments) = aborted_and_repeated();
+    let (folder, store, mut experiments) = aborted_and_repeated_experiments();
     experiments.push(experiments[1].clone());
     let campaign = &store.campaigns().expect("readable")[0];
     let out = folder.path().join("out");

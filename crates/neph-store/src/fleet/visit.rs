@@ -87,7 +87,7 @@ pub(crate) fn counts(fleet_folders: &FleetFolders) -> Result<Counts, StoreError>
                 let segment_counts = Counts::from_properties(reader.properties());
                 totals.add(&segment_counts.ok_or_else(|| StoreError::Malformed {
                     path: fleet_folders.segment(number),
-                    what: "it does not say how its messages ended".to_owned(),
+                    reason: "it does not say how its messages ended".to_owned(),
                 })?);
             }
             Segment::Open(mut reader) => {

@@ -33,8 +33,9 @@ impl fmt::Display for FileName {
         }
         f.write_str(&self.endpoint)?;
         if let Some(interval) = self.interval {
-            let (milliseconds, rest) = (interval.nanos() / 1_000_000, interval.nanos() % 1_000_000);
-            let fraction = format!(".{rest:06}");
+            let (milliseconds, submillis_ns) =
+                (interval.nanos() / 1_000_000, interval.nanos() % 1_000_000);
+            let fraction = format!(".{submillis_ns:06}");
             let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
             write!(f, ".i{milliseconds}{fraction}")?;
         }

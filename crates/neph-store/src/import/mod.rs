@@ -72,7 +72,7 @@ impl LatencyTesterOutput {
         if files.is_empty() {
             return Err(StoreError::NothingToImport {
                 path: folder.to_owned(),
-                why: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
+                reason: "no file in it has messages below the line '#client-send-timestamp,server-timestamp,e2e-rtt'".to_owned(),
             });
         }
         files.sort_by_key(RawFile::started_unix_ns);

@@ -41,14 +41,14 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
     drop(store);
     location.open(Access::Read);
 
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let ran = Command::new(python())
-        .arg(here.join("tests/readers.py"))
-        .arg(here.join("../../docs/schema.md"))
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let result = Command::new(python())
+        .arg(crate_folder.join("tests/readers.py"))
+        .arg(crate_folder.join("../../docs/schema.md"))
         .arg(location.url.trim_start_matches("file://"))
         .arg(experiment.id.to_string())
         .output();
-    let output = match ran {
+    let output = match result {
         Ok(output) => output,
         Err(error) => return skip(&format!("no {}: {error}", python())),
     };
@@ -56,8 +56,8 @@ fn duckdb_and_pandas_read_the_store_as_the_page_shows() {
     if output.status.code() == Some(MISSING_LIBRARY_EXIT_CODE) {
         return skip(stdout.trim());
     }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{stdout}{complaint}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}{stderr}");
     assert!(
         stdout.contains("duckdb and pandas agree on 1000 messages"),
         "{stdout}"

@@ -109,8 +109,8 @@ pub fn visible_file(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {
-        let stays = is_left(letter) || letter == '\r' && letters.peek() == Some(&'\n');
-        if is_hidden(letter) && !stays {
+        let is_kept = is_left(letter) || letter == '\r' && letters.peek() == Some(&'\n');
+        if is_hidden(letter) && !is_kept {
             put(&mut out, letter);
         } else {
             out.push(letter);

@@ -70,10 +70,10 @@ pub enum CaptureError {
         minor: u16,
     },
     /// A length above its limit.
-    #[error("a {what} of {length} bytes, where {limit} is the most")]
+    #[error("a {object} of {length} bytes, where {limit} is the most")]
     InvalidLength {
         /// The part of the file with this length.
-        what: &'static str,
+        object: &'static str,
         /// The length in the file.
         length: u32,
         /// The limit.
@@ -173,7 +173,7 @@ impl Order {
 
     /// Four consecutive numbers.
     #[inline]
-    fn four(self, bytes: &[u8; 16]) -> [u32; 4] {
+    fn read_u32s(self, bytes: &[u8; 16]) -> [u32; 4] {
         let (fields, _) = bytes.as_chunks::<4>();
         let mut numbers = [0; 4];
         for (number, field) in numbers.iter_mut().zip(fields) {

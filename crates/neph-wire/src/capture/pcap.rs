@@ -64,10 +64,10 @@ impl Pcap {
         let Some(before) = bytes.first_chunk::<RECORD_HEADER_LEN>() else {
             return Ok(Step::Need(RECORD_HEADER_LEN));
         };
-        let [seconds, ticks, captured_length, length] = self.order.four(before);
+        let [seconds, ticks, captured_length, length] = self.order.read_u32s(before);
         if captured_length > MAX_FRAME_BYTES {
             return Err(CaptureError::InvalidLength {
-                what: "packet",
+                object: "packet",
                 length: captured_length,
                 limit: MAX_FRAME_BYTES,
             });

@@ -63,7 +63,7 @@ impl Section {
         };
         if !(FRAME..=MAX_BLOCK_BYTES).contains(&length) {
             return Err(CaptureError::InvalidLength {
-                what: "block",
+                object: "block",
                 length,
                 limit: MAX_BLOCK_BYTES,
             });
@@ -228,7 +228,7 @@ impl Section {
 
 fn too_long(length: u32) -> CaptureError {
     CaptureError::InvalidLength {
-        what: "packet",
+        object: "packet",
         length,
         limit: MAX_FRAME_BYTES,
     }

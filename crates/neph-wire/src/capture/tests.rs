@@ -187,9 +187,9 @@ fn pcapng_converts_each_interfaces_own_unit_of_time() {
         ]
     );
     let mut reader = CaptureReader::new();
-    let mut rest = &file[..];
-    while let Ok(Step::Packet(_, used) | Step::Skip(used)) = reader.step(rest) {
-        rest = &rest[used..];
+    let mut remaining = &file[..];
+    while let Ok(Step::Packet(_, used) | Step::Skip(used)) = reader.step(remaining) {
+        remaining = &remaining[used..];
     }
     assert_eq!(reader.dropped(), Some(3));
 }
@@ -261,8 +261,8 @@ proptest! {
         let new = [section(), interface(&[]), packet(0, 1, b"first"), packet(0, 2, b"second")].concat();
         for file in [old, new] {
             let whole = read(&file, 4).0;
-            let (packets, rest) = read(&file[..cut.min(file.len())], portion);
-            prop_assert!(rest.is_ok());
+            let (packets, result) = read(&file[..cut.min(file.len())], portion);
+            prop_assert!(result.is_ok());
             prop_assert_eq!(&packets[..], &whole[..packets.len()]);
         }
     }

@@ -83,21 +83,21 @@ impl From<IpError> for NoPacket {
 /// headers were cut off: [`why_not`] distinguishes the two.
 #[inline]
 pub fn dissect(link: Link, bytes: &[u8], length: u32) -> Option<Dissected<'_>> {
-    look(link, bytes, length).ok()
+    try_dissect(link, bytes, length).ok()
 }
 
 /// Why [`dissect`] returns `None` for a packet.
 #[cold]
 pub fn why_not(link: Link, bytes: &[u8], length: u32) -> NoPacket {
     let is_whole = bytes.len() >= length as usize;
-    match look(link, bytes, length) {
+    match try_dissect(link, bytes, length) {
         Err(NoPacket::Cut) if !is_whole => NoPacket::Cut,
         _ => NoPacket::NotIp,
     }
 }
 
 #[inline]
-fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, NoPacket> {
+fn try_dissect(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, NoPacket> {
     let framed = link.strip(bytes)?;
     let wire = length as usize;
     let mut vlan = framed.vlan;
@@ -106,9 +106,9 @@ fn look(link: Link, bytes: &[u8], length: u32) -> Result<Dissected<'_>, NoPacket
     for _ in 0..=DEPTH_MAX {
         let before = offset(bytes, packet);
         let mut ip = parse_ip(packet)?;
-        lengthen(&mut ip, packet, wire.saturating_sub(before));
+        set_offloaded_length(&mut ip, packet, wire.saturating_sub(before));
         let transport = transport(&ip);
-        let inside = match tunnel::look_through(&ip, &transport) {
+        let inside = match tunnel::unwrap_tunnel(&ip, &transport) {
             Ok(inside) => inside,
             // The tunnel's payload is unknown, and attributing the packet to the tunnel would be
             // wrong.
@@ -156,7 +156,7 @@ fn offset(bytes: &[u8], packet: &[u8]) -> usize {
 
 /// With segmentation offload, a packet beyond 64 KiB has 0 in its length field. The capture has its
 /// length.
-fn lengthen(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
+fn set_offloaded_length(ip: &mut IpPacket<'_>, packet: &[u8], wire: usize) {
     let length_field = match ip.source {
         std::net::IpAddr::V4(_) => packet.get(2..4),
         std::net::IpAddr::V6(_) => packet.get(4..6),
@@ -172,17 +172,19 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
         return Transport::Fragment;
     }
     // The payload of further fragments is not part of this packet.
-    let carried = ip.total_len - ip.header_len;
+    let ip_payload_len = ip.total_len - ip.header_len;
     match ip.protocol {
         TCP => parse_tcp(ip.payload).map_or(Transport::Other, |header| Transport::Tcp {
             header,
-            payload_len: shorter(carried, header.header_len),
+            payload_len: payload_length(ip_payload_len, header.header_len),
         }),
         UDP => parse_udp(ip.payload).map_or(Transport::Other, |header| Transport::Udp {
             header,
             payload_len: match ip.more_fragments {
-                MoreFragments::No if says_how_long(ip.payload) => shorter(header.payload_len, 0),
-                _ => shorter(carried, 8),
+                MoreFragments::No if has_udp_length(ip.payload) => {
+                    payload_length(header.payload_len, 0)
+                }
+                _ => payload_length(ip_payload_len, 8),
             },
         }),
         ICMP | ICMPV6 => Transport::Icmp(ip.payload),
@@ -191,10 +193,10 @@ fn transport<'a>(ip: &IpPacket<'a>) -> Transport<'a> {
 }
 
 /// Segmentation offload writes 0 into the UDP length of a datagram that is too long for the field.
-fn says_how_long(datagram: &[u8]) -> bool {
+fn has_udp_length(datagram: &[u8]) -> bool {
     datagram.get(4..6) != Some(&[0, 0])
 }
 
-fn shorter(length: usize, header: usize) -> u32 {
+fn payload_length(length: usize, header: usize) -> u32 {
     u32::try_from(length.saturating_sub(header)).unwrap_or(u32::MAX)
 }

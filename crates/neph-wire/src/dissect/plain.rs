@@ -38,20 +38,25 @@ pub struct Plain {
 /// Reads a packet of the common form; `None` means that [`dissect`](super::dissect) must read it.
 #[inline]
 pub fn plain(link: Link, bytes: &[u8]) -> Option<Plain> {
-    let (head, behind) = bytes.split_first_chunk::<HEADERS>()?;
-    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let four = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let (head, after_fixed) = bytes.split_first_chunk::<HEADERS>()?;
+    let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let u32_at =
+        |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     // More-fragments bit and fragment offset, all but the two upper bits, are 0: no fragment.
-    let is_whole = two(20) << 2 == 0;
-    if link != Link::Ethernet || two(12) != 0x0800 || head[14] != 0x45 || !is_whole || head[23] != 6
+    let is_whole = u16_at(20) << 2 == 0;
+    if link != Link::Ethernet
+        || u16_at(12) != 0x0800
+        || head[14] != 0x45
+        || !is_whole
+        || head[23] != 6
     {
         return None;
     }
-    let (total_len, flags) = (two(16), head[47]);
+    let (total_len, flags) = (u16_at(16), head[47]);
     let (stamps, header_len) = match head[46] >> 4 {
         5 => (None, 40),
         8 => {
-            let options = behind.first_chunk::<STAMPS>()?;
+            let options = after_fixed.first_chunk::<STAMPS>()?;
             let [begin, value, echo] = *options.as_chunks::<4>().0 else {
                 return None;
             };
@@ -64,12 +69,12 @@ pub fn plain(link: Link, bytes: &[u8]) -> Option<Plain> {
         _ => return None,
     };
     Some(Plain {
-        addresses: [four(26), four(30)],
-        ports: [two(34), two(36)],
-        seq: four(38),
-        ack: four(42),
+        addresses: [u32_at(26), u32_at(30)],
+        ports: [u16_at(34), u16_at(36)],
+        seq: u32_at(38),
+        ack: u32_at(42),
         flags,
-        window: two(48),
+        window: u16_at(48),
         stamps,
         payload_len: u32::from(total_len.checked_sub(header_len)?),
         total_len,

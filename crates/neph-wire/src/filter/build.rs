@@ -56,7 +56,7 @@ pub(super) struct Builder {
     /// The position of each label.
     places: Vec<usize>,
     /// Jump instructions and their labels.
-    going: Vec<(usize, Label)>,
+    pending_jumps: Vec<(usize, Label)>,
 }
 
 impl Builder {
@@ -130,7 +130,7 @@ impl Builder {
     }
 
     pub(super) fn go(&mut self, to: Label) {
-        self.going.push((self.steps.len(), to));
+        self.pending_jumps.push((self.steps.len(), to));
         self.step(GO, 0);
     }
 
@@ -140,7 +140,7 @@ impl Builder {
     }
 
     pub(super) fn finish(mut self) -> Vec<Instruction> {
-        for (at, label) in self.going {
+        for (at, label) in self.pending_jumps {
             let distance = self.places[label.0] - (at + 1);
             self.steps[at].k = u32::try_from(distance).expect("a program of some hundred steps");
         }

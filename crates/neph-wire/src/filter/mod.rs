@@ -68,20 +68,20 @@ pub struct Wanted {
 
 impl Wanted {
     /// Whether every packet is selected, IP or not.
-    pub const fn is_everything(&self) -> bool {
+    pub const fn matches_all_packets(&self) -> bool {
         self.hosts.is_empty() && self.ports.is_empty() && self.protocols.is_empty()
     }
 
     /// The program that accepts the first `kept` bytes of selected packets, and rejects others.
     pub fn program(&self, start: Start, snaplen: u32) -> Vec<Instruction> {
         let mut builder = Builder::default();
-        if self.is_everything() {
+        if self.matches_all_packets() {
             builder.give(snaplen);
             return builder.finish();
         }
-        let [ip, v4, v6, carried, accept, reject] = builder.labels();
+        let [ip, v4, v6, transport, accept, reject] = builder.labels();
         match start {
-            Start::Ethernet => behind_ethernet(&mut builder, ip, reject),
+            Start::Ethernet => skip_ethernet(&mut builder, ip, reject),
             Start::Ip => builder.index(0),
         }
         // The index is the start of the IP header.
@@ -92,11 +92,11 @@ impl Wanted {
         builder.jump(Test::Equal, 6, v6);
         builder.go(reject);
         builder.define(v4);
-        self.version_4(&mut builder, carried, reject);
+        self.version_4(&mut builder, transport, reject);
         builder.define(v6);
-        self.version_6(&mut builder, carried, reject);
-        builder.define(carried);
-        self.carried(&mut builder, accept, reject);
+        self.version_6(&mut builder, transport, reject);
+        builder.define(transport);
+        self.match_transport(&mut builder, accept, reject);
         builder.define(reject);
         builder.give(0);
         builder.define(accept);
@@ -104,7 +104,7 @@ impl Wanted {
         builder.finish()
     }
 
-    fn version_4(&self, builder: &mut Builder, carried: Label, reject: Label) {
+    fn version_4(&self, builder: &mut Builder, transport: Label, reject: Label) {
         let [known] = builder.labels();
         for host in &self.hosts {
             if let IpAddr::V4(host) = host {
@@ -125,10 +125,10 @@ impl Wanted {
         builder.calculate(Operation::And, 0x0f);
         builder.calculate(Operation::ShiftLeft, 2);
         builder.move_index();
-        builder.go(carried);
+        builder.go(transport);
     }
 
-    fn version_6(&self, builder: &mut Builder, carried: Label, reject: Label) {
+    fn version_6(&self, builder: &mut Builder, transport: Label, reject: Label) {
         let [known] = builder.labels();
         for host in &self.hosts {
             if let IpAddr::V6(host) = host {
@@ -154,11 +154,11 @@ impl Wanted {
         builder.remember(PROTOCOL);
         builder.constant(40);
         builder.move_index();
-        behind_extensions(builder, carried, reject);
+        skip_extensions(builder, transport, reject);
     }
 
     /// Matches protocols and ports; the index is at the transport header.
-    fn carried(&self, builder: &mut Builder, accept: Label, reject: Label) {
+    fn match_transport(&self, builder: &mut Builder, accept: Label, reject: Label) {
         let [known, with_ports] = builder.labels();
         builder.recall(PROTOCOL);
         for number in self
@@ -204,7 +204,7 @@ impl Protocol {
 }
 
 /// Jumps to `ip` with the index after the Ethernet header and its tags.
-fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
+fn skip_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
     builder.index(0);
     for _ in 0..=TAGS {
         let [found, tagged] = builder.labels();
@@ -227,8 +227,8 @@ fn behind_ethernet(builder: &mut Builder, ip: Label, reject: Label) {
     builder.go(reject);
 }
 
-/// Jumps to `carried` with the index after the extension headers.
-fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
+/// Jumps to `transport` with the index after the extension headers.
+fn skip_extensions(builder: &mut Builder, transport: Label, reject: Label) {
     for _ in 0..EXTENSIONS {
         let [options, authentication, fragment, next] = builder.labels();
         builder.recall(PROTOCOL);
@@ -237,7 +237,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         }
         builder.jump(Test::Equal, 51, authentication);
         builder.jump(Test::Equal, 44, fragment);
-        builder.go(carried);
+        builder.go(transport);
         // Options: units of 8 bytes, plus 1. Authentication header: units of 4 bytes, plus 2.
         for (label, more, shift) in [(options, 1, 3), (authentication, 2, 2)] {
             builder.define(label);
@@ -259,7 +259,7 @@ fn behind_extensions(builder: &mut Builder, carried: Label, reject: Label) {
         builder.move_index();
         builder.recall(FRAGMENT);
         // Only the first fragment contains further headers.
-        builder.jump(Test::Differs, 0, carried);
+        builder.jump(Test::Differs, 0, transport);
         builder.define(next);
     }
     builder.go(reject);

@@ -68,7 +68,7 @@ fn run(program: &[Instruction], packet: &[u8]) -> u32 {
 }
 
 /// The plain match.
-fn fits(wanted: &Wanted, dissected: &Dissected<'_>) -> bool {
+fn is_match(wanted: &Wanted, dissected: &Dissected<'_>) -> bool {
     let hosts = [dissected.ip.source, dissected.ip.destination];
     let ports = match &dissected.transport {
         Transport::Tcp { header, .. } => Some([header.source, header.destination]),
@@ -229,12 +229,12 @@ proptest! {
     #[test]
     fn a_filter_keeps_exactly_the_matching_packets(wanted in wanted(), (start, bytes) in framed()) {
         let program = wanted.program(start, KEPT);
-        let fits = match dissect_from(start, &bytes) {
-            Some(seen) => fits(&wanted, &seen),
+        let is_expected = match dissect_from(start, &bytes) {
+            Some(seen) => is_match(&wanted, &seen),
             // More extension headers than are read.
-            None => wanted.is_everything(),
+            None => wanted.matches_all_packets(),
         };
-        prop_assert_eq!(run(&program, &bytes), if fits { KEPT } else { 0 });
+        prop_assert_eq!(run(&program, &bytes), if is_expected { KEPT } else { 0 });
     }
 
     #[test]

@@ -67,8 +67,10 @@ impl ChunkReader {
         let mut at = 0;
         while let Some(byte) = input.get(at) {
             if let State::Data { left } = self.state {
-                let rest = &input[at..];
-                let take = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+                let remaining = &input[at..];
+                let take = usize::try_from(left)
+                    .unwrap_or(usize::MAX)
+                    .min(remaining.len());
                 let left = left - take as u64;
                 self.state = if left == 0 {
                     State::DataCr
@@ -77,7 +79,7 @@ impl ChunkReader {
                 };
                 return Ok(ChunkStep::Data {
                     consumed: at + take,
-                    payload: &rest[..take],
+                    payload: &remaining[..take],
                 });
             }
             at += 1;

@@ -158,7 +158,7 @@ impl<'a> ResponseHead<'a> {
 /// When the syntax is broken, a limit is exceeded, or the end of the body is ambiguous.
 pub fn parse_request(bytes: &[u8]) -> Result<Option<RequestHead<'_>>, HttpError> {
     let mut headers = Headers::empty();
-    let mut request = Request::new(headers.room());
+    let mut request = Request::new(headers.storage());
     let status = request.parse(&bytes[..bytes.len().min(MAX_HEAD)]);
     let Some(len) = complete(status, bytes, REQUEST)? else {
         return Ok(None);
@@ -205,7 +205,7 @@ fn response_in<'a>(
     bytes: &'a [u8],
     mut headers: Headers<'a>,
 ) -> Result<Option<ResponseHead<'a>>, HttpError> {
-    let mut response = Response::new(headers.room());
+    let mut response = Response::new(headers.storage());
     let status = response.parse(&bytes[..bytes.len().min(MAX_RESPONSE_HEAD)]);
     let Some(len) = complete(status, bytes, RESPONSE)? else {
         return Ok(None);

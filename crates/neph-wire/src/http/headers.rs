@@ -50,7 +50,7 @@ impl<'a> Headers<'a> {
     }
 
     /// The storage for httparse to fill.
-    pub(super) fn room(&mut self) -> &mut [Header<'a>] {
+    pub(super) fn storage(&mut self) -> &mut [Header<'a>] {
         match &mut self.lines {
             Lines::Few(lines) => lines,
             Lines::Many(lines) => lines,
@@ -59,7 +59,7 @@ impl<'a> Headers<'a> {
 
     /// Sets how many lines httparse filled.
     pub(super) fn set_count(&mut self, count: usize) {
-        self.count = count.min(self.room().len());
+        self.count = count.min(self.storage().len());
     }
 
     /// Name and value of each line.

@@ -228,18 +228,18 @@ fn read(
     let mut reader = BodyReader::new(length, max)?;
     let (mut body, mut taken) = (Vec::new(), 0);
     for part in wire.chunks(piece.max(1)) {
-        let mut rest = part;
+        let mut remaining = part;
         loop {
-            match reader.step(rest)? {
+            match reader.step(remaining)? {
                 BodyStep::More => {
-                    taken += rest.len();
+                    taken += remaining.len();
                     break;
                 }
                 BodyStep::Piece { consumed, payload } => {
                     assert!(!payload.is_empty() && consumed >= payload.len());
                     body.extend_from_slice(payload);
                     taken += consumed;
-                    rest = &rest[consumed..];
+                    remaining = &remaining[consumed..];
                 }
                 BodyStep::Done { consumed } => {
                     return Ok((body, Some(wire.len() - taken - consumed)));

@@ -58,6 +58,6 @@ fn read(frame: &[u8]) -> Option<Ethernet<'_>> {
         source,
         ethertype,
         vlan,
-        payload: reader.rest(),
+        payload: reader.remaining(),
     })
 }

@@ -70,12 +70,12 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     const SHORT: IpError = IpError::Short("IPv4");
     // Reading field by field would check the length each time.
     let head = bytes.first_chunk::<20>().ok_or(SHORT)?;
-    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
     let (header_len, traffic_class) = (usize::from(head[0] & 0x0f) * 4, head[1]);
-    let (length_field, identification, fragment) = (usize::from(two(2)), two(4), two(6));
+    let (length_field, identification, fragment) = (usize::from(u16_at(2)), u16_at(4), u16_at(6));
     let (ttl, protocol) = (head[8], head[9]);
-    let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-    let (source, destination) = (four(12), four(16));
+    let address_at = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
+    let (source, destination) = (address_at(12), address_at(16));
     // With segmentation offload, a packet beyond 64 KiB has a total length of 0.
     let total_len = if length_field == 0 {
         bytes.len()
@@ -96,9 +96,9 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
     let (mut protocol, mut header_len) = (protocol, header_len);
     if protocol == AUTHENTICATION && fragment.trailing_zeros() >= 13 {
         match authenticated(payload) {
-            Some(behind) => {
-                header_len += payload.len() - behind.1.len();
-                (protocol, payload) = behind;
+            Some(after_header) => {
+                header_len += payload.len() - after_header.1.len();
+                (protocol, payload) = after_header;
             }
             None if bytes.len() < total_len => return Err(SHORT),
             None => {}
@@ -122,9 +122,9 @@ fn read_v4(bytes: &[u8]) -> Result<IpPacket<'_>, IpError> {
 /// The protocol and payload after an authentication header (RFC 4302).
 fn authenticated(bytes: &[u8]) -> Option<(u8, &[u8])> {
     let mut reader = Reader::new(bytes);
-    let (protocol, fours) = (reader.u8()?, usize::from(reader.u8()?));
-    reader.skip(6 + 4 * fours)?;
-    Some((protocol, reader.rest()))
+    let (protocol, length_words) = (reader.u8()?, usize::from(reader.u8()?));
+    reader.skip(6 + 4 * length_words)?;
+    Some((protocol, reader.remaining()))
 }
 
 fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
@@ -140,33 +140,33 @@ fn read_v6(bytes: &[u8]) -> Option<Result<IpPacket<'_>, IpError>> {
         40 + length_field
     };
     let body = bytes.get(40..total_len.min(bytes.len()))?;
-    let behind = match skip_extensions(next, body)? {
-        Ok(behind) => behind,
+    let after_header = match skip_extensions(next, body)? {
+        Ok(after_header) => after_header,
         Err(error) => return Some(Err(error)),
     };
     Some(Ok(IpPacket {
         source: IpAddr::from(source),
         destination: IpAddr::from(destination),
-        protocol: behind.protocol,
+        protocol: after_header.protocol,
         ttl,
         traffic_class: first << 4 | second >> 4,
         total_len,
-        header_len: 40 + body.len() - behind.payload.len(),
-        identification: behind.identification,
-        fragment_offset: behind.fragment & 0xfff8,
-        more_fragments: more(behind.fragment & 1),
-        payload: behind.payload,
+        header_len: 40 + body.len() - after_header.payload.len(),
+        identification: after_header.identification,
+        fragment_offset: after_header.fragment & 0xfff8,
+        more_fragments: more(after_header.fragment & 1),
+        payload: after_header.payload,
     }))
 }
 
-struct BehindExtensions<'a> {
+struct AfterExtensions<'a> {
     protocol: u8,
     fragment: u16,
     identification: Option<u16>,
     payload: &'a [u8],
 }
 
-fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>, IpError>> {
+fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<AfterExtensions<'_>, IpError>> {
     let mut reader = Reader::new(body);
     let (mut protocol, mut fragment, mut identification) = (first, 0, None);
     for _ in 0..=EXTENSIONS_MAX {
@@ -185,26 +185,26 @@ fn skip_extensions(first: u8, body: &[u8]) -> Option<Result<BehindExtensions<'_>
                 identification = Some(reader.u16()?);
                 if fragment & 0xfff8 != 0 {
                     // Only the first fragment contains further headers.
-                    return Some(Ok(BehindExtensions {
+                    return Some(Ok(AfterExtensions {
                         protocol,
                         fragment,
                         identification,
-                        payload: reader.rest(),
+                        payload: reader.remaining(),
                     }));
                 }
             }
             AUTHENTICATION => {
                 (protocol, reader) = {
-                    let (protocol, behind) = authenticated(reader.rest())?;
-                    (protocol, Reader::new(behind))
+                    let (protocol, after_header) = authenticated(reader.remaining())?;
+                    (protocol, Reader::new(after_header))
                 }
             }
             _ => {
-                return Some(Ok(BehindExtensions {
+                return Some(Ok(AfterExtensions {
                     protocol,
                     fragment,
                     identification,
-                    payload: reader.rest(),
+                    payload: reader.remaining(),
                 }));
             }
         }

@@ -60,18 +60,18 @@ impl TcpHeader<'_> {
 /// When its first 20 bytes are cut off, or its length field is below 20.
 #[inline]
 pub fn parse_tcp(bytes: &[u8]) -> Result<TcpHeader<'_>, IpError> {
-    let Some((head, behind)) = bytes.split_first_chunk::<20>() else {
+    let Some((head, after_fixed)) = bytes.split_first_chunk::<20>() else {
         return Err(IpError::Short("TCP"));
     };
-    let two = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    let four = |at: usize| u32::from(two(at)) << 16 | u32::from(two(at + 2));
-    let (source, destination) = (two(0), two(2));
-    let (seq, ack) = (four(4), four(8));
-    let (offset, flags, window) = (head[12], head[13], two(14));
+    let u16_at = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let u32_at = |at: usize| u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2));
+    let (source, destination) = (u16_at(0), u16_at(2));
+    let (seq, ack) = (u32_at(4), u32_at(8));
+    let (offset, flags, window) = (head[12], head[13], u16_at(14));
     let Some(options_len) = (usize::from(offset >> 4) * 4).checked_sub(20) else {
         return Err(IpError::Length("TCP"));
     };
-    let (options, payload) = behind.split_at(options_len.min(behind.len()));
+    let (options, payload) = after_fixed.split_at(options_len.min(after_fixed.len()));
     Ok(TcpHeader {
         source,
         destination,
@@ -176,17 +176,17 @@ fn read_udp(bytes: &[u8]) -> Option<Result<UdpHeader<'_>, IpError>> {
     let (source, destination) = (reader.u16()?, reader.u16()?);
     let length_field = usize::from(reader.u16()?);
     reader.skip(2)?;
-    let rest = reader.rest();
+    let remaining = reader.remaining();
     // With segmentation offload, a datagram beyond 64 KiB has a length of 0.
     let payload_len = if length_field == 0 {
-        Some(rest.len())
+        Some(remaining.len())
     } else {
         length_field.checked_sub(8)
     };
     let Some(payload_len) = payload_len else {
         return Some(Err(IpError::Length("UDP")));
     };
-    let payload = &rest[..payload_len.min(rest.len())];
+    let payload = &remaining[..payload_len.min(remaining.len())];
     Some(Ok(UdpHeader {
         source,
         destination,

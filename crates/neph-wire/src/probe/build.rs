@@ -18,16 +18,16 @@ pub const ECHO_LEN: usize = 16;
 ///
 /// `wanted` must not be `0xffff`: the one's complement sum has two zeroes, no checksum is `0xffff`,
 /// and 0 means "no checksum" in UDP.
-pub fn balance(pseudo: &[u8], bytes: &mut [u8], at: usize, wanted: u16) {
-    let Some(spot) = bytes.get_mut(at..at + 2) else {
+pub fn set_balancing_bytes(pseudo: &[u8], bytes: &mut [u8], at: usize, wanted: u16) {
+    let Some(field) = bytes.get_mut(at..at + 2) else {
         return;
     };
-    spot.fill(0);
+    field.fill(0);
     let sum = !internet_checksum(&[pseudo, bytes]);
     // One's complement: the difference between the sum and the complement of the wanted checksum.
     let missing = internet_checksum(&[&sum.to_be_bytes(), &wanted.to_be_bytes()]);
-    if let Some(spot) = bytes.get_mut(at..at + 2) {
-        spot.copy_from_slice(&missing.to_be_bytes());
+    if let Some(field) = bytes.get_mut(at..at + 2) {
+        field.copy_from_slice(&missing.to_be_bytes());
     }
 }
 
@@ -49,7 +49,7 @@ pub fn udp(
     out.extend_from_slice(&u16::try_from(len).ok()?.to_be_bytes());
     out.extend_from_slice(&[0, 0]);
     out.extend_from_slice(payload);
-    balance(pseudo.as_bytes(), &mut out, 8 + balance_at, number);
+    set_balancing_bytes(pseudo.as_bytes(), &mut out, 8 + balance_at, number);
     out[6..8].copy_from_slice(&number.to_be_bytes());
     Some(out)
 }
@@ -93,7 +93,7 @@ pub fn echo(ends: (IpAddr, IpAddr), ident: u16, seq: u16) -> Option<[u8; ECHO_LE
     out[4..6].copy_from_slice(&ident.to_be_bytes());
     out[6..8].copy_from_slice(&seq.to_be_bytes());
     let pseudo = pseudo.as_ref().map_or(&[][..], PseudoHeader::as_bytes);
-    balance(pseudo, &mut out, icmp::HEADER_LEN, ident);
+    set_balancing_bytes(pseudo, &mut out, icmp::HEADER_LEN, ident);
     out[2..4].copy_from_slice(&ident.to_be_bytes());
     Some(out)
 }

@@ -13,7 +13,7 @@
 mod build;
 mod quote;
 
-pub use build::{ECHO_LEN, SYN_LEN, balance, echo, mute_syn, syn, udp};
+pub use build::{ECHO_LEN, SYN_LEN, echo, mute_syn, set_balancing_bytes, syn, udp};
 pub use quote::{Label, Quote, QuoteKind, Tag, parse_error};
 
 #[cfg(test)]

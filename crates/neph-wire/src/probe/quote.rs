@@ -96,15 +96,17 @@ pub fn parse_error(family: Family, message: &[u8]) -> Result<Option<Quote>, Icmp
     let Some(kind) = kind_of(family, kind, code) else {
         return Ok(None);
     };
-    let rest = reader.rest();
+    let remaining = reader.remaining();
     // The quote's length is in units of 32 bits (ICMP) or 64 bits (ICMPv6); 0: not set.
     let quote_len = match family {
         Family::V4 => usize::from(word[1]) * 4,
         Family::V6 => usize::from(word[0]) * 8,
     };
     let (quoted, extensions) = match quote_len {
-        0 => (rest, rest.get(LEGACY_AT..).unwrap_or_default()),
-        quote_len => rest.split_at_checked(quote_len).unwrap_or((rest, &[])),
+        0 => (remaining, remaining.get(LEGACY_AT..).unwrap_or_default()),
+        quote_len => remaining
+            .split_at_checked(quote_len)
+            .unwrap_or((remaining, &[])),
     };
     let packet = ip::parse_ip(quoted)?;
     if packet.fragment_offset != 0 {
@@ -147,8 +149,9 @@ fn tag_of(protocol: u8, header: &[u8]) -> Option<Tag> {
         ip::ICMP | ip::ICMPV6 => {
             let [kind, ..] = reader.array::<4>()?;
             let (ident, seq) = (reader.u16()?, reader.u16()?);
-            let asks = (protocol, kind) == (ip::ICMP, 8) || (protocol, kind) == (ip::ICMPV6, 128);
-            asks.then_some(Tag::Echo { ident, seq })
+            let is_echo_request =
+                (protocol, kind) == (ip::ICMP, 8) || (protocol, kind) == (ip::ICMPV6, 128);
+            is_echo_request.then_some(Tag::Echo { ident, seq })
         }
         _ => None,
     }

@@ -62,8 +62,8 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, RtspError> {
     let mut message: Option<Message> = None;
     let (mut at, mut length) = (0, None);
     loop {
-        let rest = &bytes[at..];
-        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+        let remaining = &bytes[at..];
+        let Some(end) = remaining.iter().position(|byte| *byte == b'\n') else {
             if bytes.len() > MAX_HEAD {
                 return Err(RtspError::HeadTooLong(MAX_HEAD));
             }
@@ -73,7 +73,7 @@ fn read_head(bytes: &[u8]) -> Result<Option<Head>, RtspError> {
         if at > MAX_HEAD {
             return Err(RtspError::HeadTooLong(MAX_HEAD));
         }
-        let line = &rest[..end];
+        let line = &remaining[..end];
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Some(message) = &mut message else {
             let line = text(line).ok_or(RtspError::FirstLine)?;

@@ -26,15 +26,15 @@ impl FromStr for Url {
         if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(RtspError::Url);
         }
-        let (scheme, rest) = text.split_at_checked(7).ok_or(RtspError::Url)?;
+        let (scheme, remaining) = text.split_at_checked(7).ok_or(RtspError::Url)?;
         if !scheme.eq_ignore_ascii_case("rtsp://") {
             return Err(RtspError::Url);
         }
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
+        let end = remaining.find(['/', '?', '#']).unwrap_or(remaining.len());
+        let (authority, path) = remaining.split_at(end);
         let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or(RtspError::Url)?;
+            Some(remaining) => {
+                let (host, port) = remaining.split_once(']').ok_or(RtspError::Url)?;
                 match port.strip_prefix(':') {
                     Some(port) => (host, Some(port)),
                     None if port.is_empty() => (host, None),

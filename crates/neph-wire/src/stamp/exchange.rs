@@ -150,7 +150,7 @@ pub fn reflect(request: &Request<'_>, fields: &ReplyFields, auth: Auth<'_>, out:
     let mut tlv_iter = Tlvs::new(request.tlvs);
     while let Some(tlv) = tlv_iter.next() {
         let tlv_start = out.len();
-        let consumed = request.tlvs.len() - tlv_iter.rest().len();
+        let consumed = request.tlvs.len() - tlv_iter.remaining().len();
         out.extend_from_slice(&request.tlvs[tlv_start - base_end..consumed]);
         out[tlv_start] = reflected_flags(tlv, is_authentic);
         if out[tlv_start] == 0 {
@@ -163,7 +163,7 @@ pub fn reflect(request: &Request<'_>, fields: &ReplyFields, auth: Auth<'_>, out:
         }
     }
     let malformed_start = out.len();
-    out.extend_from_slice(tlv_iter.rest());
+    out.extend_from_slice(tlv_iter.remaining());
     if let Some(flags) = out.get_mut(malformed_start) {
         *flags = FLAG_M | if is_authentic { 0 } else { FLAG_I };
     }
@@ -239,7 +239,7 @@ fn are_tlvs_authentic(auth: Auth<'_>, seq: u32, tlvs: &[u8]) -> bool {
             let parts = [&seq.to_be_bytes()[..], &tlvs[..verified_len]];
             is_valid = Some(key.verify(&parts, tlv.value).is_ok());
         }
-        verified_len = tlvs.len() - tlv_iter.rest().len();
+        verified_len = tlvs.len() - tlv_iter.remaining().len();
     }
     // Padding alone needs no tag: it has nothing to forge.
     is_valid.unwrap_or_else(|| Tlvs::new(tlvs).all(|tlv| tlv.code == Type::ExtraPadding.code()))

@@ -98,8 +98,8 @@ impl<'a> Tlvs<'a> {
     }
 
     /// The remaining bytes: none at the end, else a TLV that is cut off.
-    pub fn rest(&self) -> &'a [u8] {
-        self.0.rest()
+    pub fn remaining(&self) -> &'a [u8] {
+        self.0.remaining()
     }
 
     fn read(reader: &mut Reader<'a>) -> Option<Tlv<'a>> {
@@ -113,9 +113,9 @@ impl<'a> Iterator for Tlvs<'a> {
     type Item = Tlv<'a>;
 
     fn next(&mut self) -> Option<Tlv<'a>> {
-        let mut ahead = self.0;
-        let tlv = Self::read(&mut ahead)?;
-        self.0 = ahead;
+        let mut lookahead = self.0;
+        let tlv = Self::read(&mut lookahead)?;
+        self.0 = lookahead;
         Some(tlv)
     }
 }

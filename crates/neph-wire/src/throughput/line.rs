@@ -46,8 +46,8 @@ impl Lines {
     /// # Errors
     /// The line is too long, or no message. It is removed in both cases.
     pub fn next_message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LineError> {
-        let rest = self.bytes.get(self.searched..).unwrap_or_default();
-        let Some(newline) = rest.iter().position(|byte| *byte == b'\n') else {
+        let remaining = self.bytes.get(self.searched..).unwrap_or_default();
+        let Some(newline) = remaining.iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();
             return if self.bytes.len() > MAX_LINE_BYTES {
                 Err(LineError::TooLong)

@@ -88,7 +88,7 @@ impl RrTestRequest {
     pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
             return Err(TestRequestError::UnsupportedVersion {
-                asked: self.version,
+                requested: self.version,
             });
         }
         check_range(
@@ -165,10 +165,10 @@ impl RrTag {
     /// Reads the tag of a datagram; the bytes after it have no meaning. `None` if it is too short.
     #[inline]
     pub fn decode(datagram: &[u8]) -> Option<Self> {
-        let (token, rest) = datagram.split_first_chunk()?;
+        let (token, remaining) = datagram.split_first_chunk()?;
         Some(Self {
             token: Token(u64::from_be_bytes(*token)),
-            number: u64::from_be_bytes(*rest.first_chunk()?),
+            number: u64::from_be_bytes(*remaining.first_chunk()?),
         })
     }
 }

@@ -70,18 +70,18 @@ pub struct TestRequest {
 pub enum TestRequestError {
     /// Client and server have different versions.
     #[error(
-        "throughput protocol version {asked} is asked for, version {VERSION} is spoken here; use the \
+        "throughput protocol version {requested} is asked for, version {VERSION} is spoken here; use the \
          same version of neph at both ends"
     )]
     UnsupportedVersion {
         /// The client's version.
-        asked: u32,
+        requested: u32,
     },
     /// A number is out of range.
-    #[error("{what} is {value}, from {min} to {max} is possible")]
+    #[error("{field} is {value}, from {min} to {max} is possible")]
     OutOfRange {
         /// The field.
-        what: &'static str,
+        field: &'static str,
         /// The requested value.
         value: u64,
         /// The smallest possible value.
@@ -124,7 +124,7 @@ impl TestRequest {
     pub fn check(&self) -> Result<(), TestRequestError> {
         if self.version != VERSION {
             return Err(TestRequestError::UnsupportedVersion {
-                asked: self.version,
+                requested: self.version,
             });
         }
         check_range("streams", self.streams.into(), 1, Self::MAX_STREAMS.into())?;
@@ -167,7 +167,7 @@ pub(super) fn check_range(
         return Ok(());
     }
     Err(TestRequestError::OutOfRange {
-        what: quantity,
+        field: quantity,
         value,
         min: minimum,
         max: maximum,

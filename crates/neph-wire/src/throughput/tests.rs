@@ -165,16 +165,16 @@ fn the_size_of_a_request_response_test_has_a_minimum_and_a_maximum() {
             minimum - 1
         ))
     };
-    let few = |test_request: &mut RrTestRequest| test_request.request_bytes = 15;
+    let set_short_request = |test_request: &mut RrTestRequest| test_request.request_bytes = 15;
     assert_eq!(
-        refused(RrKind::UdpRr, few),
+        refused(RrKind::UdpRr, set_short_request),
         short("request_bytes", 16, 65_507)
     );
     assert_eq!(
-        refused(RrKind::TcpCrr, few),
+        refused(RrKind::TcpCrr, set_short_request),
         short("request_bytes", 16, 1 << 20)
     );
-    assert_eq!(refused(RrKind::TcpRr, few), Ok(()));
+    assert_eq!(refused(RrKind::TcpRr, set_short_request), Ok(()));
     assert!(refused(RrKind::UdpRr, |test_request| test_request.reply_bytes = 15).is_err());
     assert!(refused(RrKind::TcpCrr, |test_request| test_request.reply_bytes = 0).is_err());
     assert!(
@@ -222,15 +222,15 @@ proptest! {
             ClientMessage::End,
         ];
         let bytes: Vec<u8> = sent.iter().flat_map(encode_line).collect();
-        let (mut lines, mut read, mut rest) = (Lines::default(), Vec::new(), &bytes[..]);
+        let (mut lines, mut read, mut remaining) = (Lines::default(), Vec::new(), &bytes[..]);
         for cut in cuts.into_iter().cycle() {
-            let (now, later) = rest.split_at(cut.min(rest.len()));
+            let (now, later) = remaining.split_at(cut.min(remaining.len()));
             lines.push(now);
             while let Some(message) = lines.next_message::<ClientMessage>().expect("a message") {
                 read.push(message);
             }
-            rest = later;
-            if rest.is_empty() {
+            remaining = later;
+            if remaining.is_empty() {
                 break;
             }
         }

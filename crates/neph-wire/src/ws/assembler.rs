@@ -150,9 +150,9 @@ impl Assembler {
         Ok(Step::Frame { consumed, event })
     }
 
-    /// Skips up to `at_hand` bytes of a message with `left` remaining bytes.
-    fn skip<'a>(&mut self, left: u64, at_hand: usize) -> Step<'a> {
-        let consumed = at_hand.min(usize::try_from(left).unwrap_or(usize::MAX));
+    /// Skips up to `available` bytes of a message with `left` remaining bytes.
+    fn skip<'a>(&mut self, left: u64, available: usize) -> Step<'a> {
+        let consumed = available.min(usize::try_from(left).unwrap_or(usize::MAX));
         self.skipped = Some(left - consumed as u64);
         match consumed {
             0 => Step::Incomplete { wanted: 1 },
@@ -226,8 +226,8 @@ impl Assembler {
     }
 
     fn keep(&mut self, payload: &[u8]) -> Result<(), WsError> {
-        let spare = self.buffer.capacity() - self.buffer.len();
-        if payload.len() > spare {
+        let free_capacity = self.buffer.capacity() - self.buffer.len();
+        if payload.len() > free_capacity {
             // An eighth more, so that not every fragment reallocates.
             let more = payload.len() + self.buffer.len() / 8;
             let reserved = self.buffer.try_reserve_exact(more);

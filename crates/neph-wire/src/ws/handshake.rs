@@ -140,8 +140,8 @@ pub fn check_response(head: &ResponseHead<'_>, key: &str) -> Result<(), Handshak
     if headers.only("sec-websocket-accept") != Some(accept_key(key).as_bytes()) {
         return Err(HandshakeError::Accept);
     }
-    let unasked = ["sec-websocket-extensions", "sec-websocket-protocol"];
-    if unasked.iter().any(|name| headers.first(name).is_some()) {
+    let unrequested = ["sec-websocket-extensions", "sec-websocket-protocol"];
+    if unrequested.iter().any(|name| headers.first(name).is_some()) {
         return Err(HandshakeError::NotOffered);
     }
     Ok(())

@@ -112,7 +112,7 @@ pub fn parse_header(bytes: &[u8]) -> Result<Option<FrameHeader>, WsError> {
         };
         Some(key)
     };
-    let header_len = bytes.len() - reader.rest().len();
+    let header_len = bytes.len() - reader.remaining().len();
     Ok(Some(FrameHeader {
         fin,
         opcode,

@@ -44,7 +44,7 @@ fn required_privileges(policy: &Policy, folder: &Path) -> Needs {
         .iter()
         .any(|ports| *ports.start() < FIRST_UNPRIVILEGED_PORT);
     let mut needs = Needs::of(&Row::AGENT)
-        .fills(Some(folder))
+        .creates_files_in(Some(folder))
         .capability(Capability::CAP_NET_RAW, allows_any(&raw_socket_kinds))
         .capability(
             Capability::CAP_SYS_NICE,

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_stopped_by_the_store_is_reported_with_its_resume() {
+    fn a_campaign_stopped_by_the_store_is_reported_with_its_resume_command() {
         let id = CampaignId::new();
         let disk_full = store_error(io::ErrorKind::StorageFull.into());
         let resume = Some(format!("neph resume {id}"));

@@ -1,21 +1,21 @@
 //! Plans and campaigns at the command line: check, plan, run, resume.
 
 mod acknowledge;
-mod alarming;
+mod alarm_reporter;
 mod check;
 mod cut_off;
 mod external_objects;
-mod lab_ground;
 mod lab_topologies;
-mod locked;
+mod locked_congestion;
+mod plan_executor;
 mod power;
 mod preview;
+mod progress;
 mod reachability;
 mod real_clock;
 mod run;
 mod status;
 mod unfinished;
-mod watch;
 
 use std::path::{Path, PathBuf};
 
@@ -25,9 +25,9 @@ use neph_model::Campaign;
 use neph_text::{Problems, Source};
 
 pub(crate) use check::run as check;
-pub(crate) use lab_ground::check_agents;
 pub(crate) use lab_topologies::LabTopology;
 use lab_topologies::TopologyError;
+pub(crate) use plan_executor::check_agents;
 pub(crate) use preview::run as preview;
 pub(crate) use run::{ResumeArgs, RunArgs, Settings, carry_out, resume, run};
 
@@ -97,7 +97,7 @@ pub(crate) fn parse_plan(source: Source) -> Result<PlanSource, Failure> {
     plan_source.validate_with(|plan_source, problems| {
         check_source(&plan_source.plan, problems);
         external_objects::check_sites(&plan_source.plan, &plan_source.lab_topologies, problems);
-        locked::check(plan_source, problems);
+        locked_congestion::check(plan_source, problems);
         reachability::check(plan_source, problems);
         period::check(&plan_source.plan, problems);
     })
@@ -166,6 +166,6 @@ fn parse_with_topologies(
             plan,
             lab_topologies,
         }),
-        Err(unread) => Err(unread.failure(source)),
+        Err(error) => Err(error.failure(source)),
     }
 }

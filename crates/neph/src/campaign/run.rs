@@ -13,11 +13,11 @@ use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins, Stop};
 use neph_store::Store;
 
 use super::acknowledge::AcknowledgingObserver;
-use super::alarming::{self, AlarmReporter};
+use super::alarm_reporter::{self, AlarmReporter};
 use super::cut_off::CutOffCampaign;
-use super::lab_ground::{Control, build_executor, check_lab_permission, reserve_agents};
+use super::plan_executor::{Control, build_executor, check_lab_permission, reserve_agents};
+use super::progress::Progress;
 use super::real_clock::RealClock;
-use super::watch::Watch;
 use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
 use crate::approval::Approval;
 use crate::exit::{Failure, Outcome};
@@ -215,12 +215,12 @@ pub(crate) fn carry_out(
         workspace,
         &stop,
     )?;
-    let mut watch = start_watch(settings, bound_exporters)?;
+    let mut progress = start_progress(settings, bound_exporters)?;
     let mut acknowledging_observer;
     let observer: &mut dyn Observer = match &settings.acknowledge {
-        None => &mut watch,
+        None => &mut progress,
         Some(path) => {
-            acknowledging_observer = AcknowledgingObserver::new(&mut watch, path)?;
+            acknowledging_observer = AcknowledgingObserver::new(&mut progress, path)?;
             &mut acknowledging_observer
         }
     };
@@ -244,18 +244,18 @@ pub(crate) fn carry_out(
         Ok(ended) => conclude(plan_source, store.as_ref(), ended, settings, &stop),
         Err(error) => {
             let cut_off_campaign = CutOffCampaign {
-                id: watch.campaign(),
+                id: progress.campaign(),
                 store: store.as_mut(),
                 is_new: earlier_campaign.is_none(),
                 workspace,
                 is_quiet: settings.quiet,
-                resume_command: watch.campaign().map(|id| settings.resume_command(id)),
+                resume_command: progress.campaign().map(|id| settings.resume_command(id)),
             };
             cut_off_campaign.report(&error, &stop)
         }
     };
     // Last: a slow webhook must not delay the report.
-    watch.finish();
+    progress.finish();
     result
 }
 
@@ -312,11 +312,14 @@ fn check_webhook(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Shows progress, and exports it.
-fn start_watch(settings: &Settings, bound_exporters: BoundExporters) -> Result<Watch, Failure> {
+fn start_progress(
+    settings: &Settings,
+    bound_exporters: BoundExporters,
+) -> Result<Progress, Failure> {
     let metrics = RunMetrics::default();
     let running_exporters = bound_exporters.begin(metrics.clone())?;
-    let watch = Watch::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
-    Ok(watch.with_metrics(metrics, running_exporters))
+    let progress = Progress::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
+    Ok(progress.with_metrics(metrics, running_exporters))
 }
 
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.
@@ -351,7 +354,7 @@ fn campaign_outcome(
     if campaign.status != CampaignStatus::Complete {
         return Ok(Outcome::Nothing);
     }
-    if plan_source.plan.has_alarms() && alarming::was_raised(store, campaign)? {
+    if plan_source.plan.has_alarms() && alarm_reporter::was_raised(store, campaign)? {
         return Ok(Outcome::Alarmed);
     }
     Ok(Outcome::Done)

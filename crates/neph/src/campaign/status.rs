@@ -23,27 +23,27 @@ pub(super) fn print(
 
 /// The status of a campaign, and the number of experiments with warnings.
 fn line(store: &dyn Store, campaign: &Campaign, workspace: &Workspace) -> Result<String, Failure> {
-    let mut entries = store.experiments(campaign.id)?;
-    let failed = entries
+    let mut experiments = store.experiments(campaign.id)?;
+    let failed = experiments
         .iter()
         .filter(|experiment| experiment.status == ExperimentStatus::Failed);
-    let failed = match failed.count() {
+    let failed_text = match failed.count() {
         0 => String::new(),
         count => format!("; {} failed", counted(count as u64, "attempt")),
     };
-    entries.retain(|experiment| experiment.status == ExperimentStatus::Complete);
+    experiments.retain(|experiment| experiment.status == ExperimentStatus::Complete);
     let status = campaign.status.name();
-    if entries.is_empty() {
+    if experiments.is_empty() {
         return Ok(format!(
-            "campaign {status}: no experiment is complete{failed}"
+            "campaign {status}: no experiment is complete{failed_text}"
         ));
     }
-    let experiments = counted(entries.len() as u64, "experiment");
-    let flagged = entries
+    let experiment_text = counted(experiments.len() as u64, "experiment");
+    let flagged = experiments
         .iter()
         .filter(|experiment| !experiment.warnings.is_empty())
         .count();
-    let flagged = match flagged {
+    let flagged_text = match flagged {
         0 => "none with warnings".to_owned(),
         count => format!(
             "{count} with warnings; neph list {}{} shows them",
@@ -52,6 +52,6 @@ fn line(store: &dyn Store, campaign: &Campaign, workspace: &Workspace) -> Result
         ),
     };
     Ok(format!(
-        "campaign {status}: {experiments}, {flagged}{failed}"
+        "campaign {status}: {experiment_text}, {flagged_text}{failed_text}"
     ))
 }

@@ -127,16 +127,16 @@ fn write_report(
 
 fn build_course(args: &Args, matched_captures: &MatchedCaptures) -> Result<Course, StatsError> {
     let nature = args.nature();
-    let retained_constraints = retained_limits(matched_captures, nature);
+    let clock_limits = retained_limits(matched_captures, nature);
     let interval = args.every.map_or_else(
         || {
-            ActiveTime::from_limits(retained_constraints.limits(), nature.horizon).total_nanos
+            ActiveTime::from_limits(clock_limits.limits(), nature.horizon).total_nanos
                 / DEFAULT_ROWS
         },
         Span::nanos,
     );
     let conversion = SteadyTimeConversion::new(matched_captures.clock_set_backs());
-    Course::fit(retained_constraints.limits(), nature, &conversion, interval)
+    Course::fit(clock_limits.limits(), nature, &conversion, interval)
 }
 
 /// The unused parts of the captures.

@@ -27,7 +27,10 @@ pub(super) fn check(path: Option<&Path>, force: Force) -> Result<(), Failure> {
 }
 
 fn to_failure(path: &Path, error: &io::Error) -> Failure {
-    Failure::Usage(format!("--figure: {}", sink::unwritable(path, error)))
+    Failure::Usage(format!(
+        "--figure: {}",
+        sink::unwritable_message(path, error)
+    ))
 }
 
 fn extension(path: &Path) -> Option<&str> {

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "hulls")]
     method: Vec<Method>,
     /// Send this number of messages, then stop [default: send until ctrl-C]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one, conflicts_with = "captures")]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count, conflicts_with = "captures")]
     count: Option<u64>,
     /// Time between two messages, at least 100us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "100ms", conflicts_with = "captures")]

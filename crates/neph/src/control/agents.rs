@@ -149,13 +149,13 @@ fn build_row(
     agent: AgentName,
 ) -> AgentRow {
     let clock = connection.and_then(|agent| agent.clock);
-    let known = connection.cloned().map(ConnectedAgent::into_away);
-    let known = known.or_else(|| away.cloned());
+    let last_seen = connection.cloned().map(ConnectedAgent::into_away);
+    let last_seen = last_seen.or_else(|| away.cloned());
     AgentRow {
         connected: connection.is_some(),
-        last_seen_unix_ns: known.as_ref().map(|agent| agent.received),
-        version: known.as_ref().and_then(|agent| agent.version.clone()),
-        labels: known.map(|agent| agent.labels).unwrap_or_default(),
+        last_seen_unix_ns: last_seen.as_ref().map(|agent| agent.received),
+        version: last_seen.as_ref().and_then(|agent| agent.version.clone()),
+        labels: last_seen.map(|agent| agent.labels).unwrap_or_default(),
         running: connection.map(|agent| agent.running),
         clock_offset_ns: clock.map(|clock| clock.offset),
         clock_bound_ns: clock.map(|clock| clock.bound),
@@ -167,8 +167,8 @@ fn build_row(
     }
 }
 
-/// The list of agents.
-fn command_of_list(args: &ShowArgs) -> String {
+/// The command that lists the agents.
+fn list_command(args: &ShowArgs) -> String {
     match args.operator.address() {
         Some(_) => format!("neph agents {}", args.operator.option_text()),
         None => ControllerCommands::in_folder(&args.folder.folder).list,
@@ -186,7 +186,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, Failure> {
         Failure::usage(format!(
             "there is no agent {}; {} lists those that there are",
             args.agent,
-            command_of_list(args)
+            list_command(args)
         ))
     })?;
     let details = match &controller_place {

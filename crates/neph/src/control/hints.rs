@@ -79,7 +79,7 @@ mod tests {
         );
     }
     #[test]
-    fn a_controller_is_started_where_its_agents_look_for_it() {
+    fn the_start_command_has_the_last_listen_address() {
         let folder = tempfile::tempdir().expect("a folder");
         let text_at = |address: &str| {
             std::fs::write(folder.path().join("address"), address).expect("writable");

@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
     let line = invitation.map_err(Failure::usage)?.to_string();
     match secret {
         Some(secret) => secret.write(&line)?,
-        None => output::line(&line)?,
+        None => output::print_line(&line)?,
     }
     let port = last_address(&folder.folder).map_or(DEFAULT_PORT, |address| address.port());
     let file = output

@@ -161,10 +161,12 @@ fn build_schedule(args: &Args, plan: &Path, interval: Span) -> Result<Schedule, 
 /// The name of a plan's file, converted to the characters of schedule names.
 fn name_from_plan(plan: &Path) -> Result<AgentName, Failure> {
     let stem = plan.file_stem().unwrap_or_default().to_string_lossy();
-    let letters = stem.chars().map(|stem| match stem.to_ascii_lowercase() {
-        lowercase if lowercase.is_ascii_alphanumeric() => lowercase,
-        _ => '-',
-    });
+    let letters = stem
+        .chars()
+        .map(|letter| match letter.to_ascii_lowercase() {
+            lowercase if lowercase.is_ascii_alphanumeric() => lowercase,
+            _ => '-',
+        });
     let name: String = letters.collect();
     name.trim_matches('-').parse().map_err(|_| {
         Failure::usage(format!(

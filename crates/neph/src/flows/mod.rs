@@ -2,12 +2,12 @@
 //! ports.
 
 mod fleet;
+mod fleet_outcome;
+mod fleet_run;
 mod recorder;
 mod tracing;
-mod transfer_task;
+mod transfer_spec;
 mod transfers;
-mod watch;
-mod watched;
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span, conflicts_with = "count")]
     pub(crate) duration: Option<Span>,
     /// Send this number of messages in each flow, then stop [default: send until ctrl-C]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     pub(crate) count: Option<u64>,
     /// Replace each flow by a new one with another source port after this time [default: never]
     #[arg(long, value_name = "TIME", value_parser = value::positive_span)]
@@ -212,12 +212,12 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let recorder = recorder::FleetRecorder::new(args, &spec, &stop)?;
     let metrics = FlowsMetrics::of(args.site.as_deref(), &spec.fleet);
     let exporter = exporters.begin(metrics.clone())?;
-    let fleet_sink = watched::FleetSink {
+    let fleet_sink = fleet_outcome::FleetSink {
         report: &mut report,
         recorder,
         metrics,
     };
-    let mut fleet_outcome = watch::run(args, spec.clone(), &stop, fleet_sink)?;
+    let mut fleet_outcome = fleet_run::run(args, spec.clone(), &stop, fleet_sink)?;
     // Measured results are reported even if no transfers could be made.
     let transfers_result = transfers::make(args, &spec, &mut fleet_outcome, &stop);
     if let Err(error) = report.end(&fleet_outcome.result) {

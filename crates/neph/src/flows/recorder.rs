@@ -77,7 +77,7 @@ struct Recording {
 }
 
 impl Recording {
-    fn record_rest(&mut self) -> Result<(), RunError> {
+    fn record_remaining(&mut self) -> Result<(), RunError> {
         self.keeper.record(&self.intake.records())?;
         self.keeper.record_routes(mem::take(&mut self.routes))
     }
@@ -88,11 +88,11 @@ impl Recording {
             return Ok(());
         }
         self.last_record = now;
-        self.record_rest()
+        self.record_remaining()
     }
 
     fn finish(mut self, ending: Ending) -> Result<StoredFleet, RunError> {
-        self.record_rest()?;
+        self.record_remaining()?;
         self.keeper.finish(self.intake.end(ending))
     }
 }
@@ -220,11 +220,11 @@ impl FleetRecorder {
     }
 
     /// Records the remaining data, before anything can fail.
-    pub(super) fn record_rest(&mut self) -> Result<(), Failure> {
+    pub(super) fn record_remaining(&mut self) -> Result<(), Failure> {
         match &mut self.state {
-            State::Recording(recording) => {
-                recording.record_rest().map_err(|error| to_failure(&error))
-            }
+            State::Recording(recording) => recording
+                .record_remaining()
+                .map_err(|error| to_failure(&error)),
             State::Waiting { .. } | State::Broken => Ok(()),
         }
     }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_line_and_not_the_word_for_the_last() {
+    fn a_campaign_name_is_one_line_and_not_last() {
         assert_eq!(parse_name("night 3").as_deref(), Ok("night 3"));
         for invalid in ["", "  ", "a\nb", "last"] {
             assert!(parse_name(invalid).is_err(), "{invalid:?}");

@@ -12,9 +12,9 @@ use neph_model::{
 use neph_probe::{FleetSpec, ProbeError, SmallTransfer, now};
 
 use super::Args;
+use super::fleet_outcome::FleetOutcome;
 use super::recorder::{WaitingFleet, transfers_failed_ending};
-use super::transfer_task::{build_client, build_transfer_spec, transfer_target};
-use super::watched::FleetOutcome;
+use super::transfer_spec::{build_client, build_transfer_spec, transfer_target};
 use crate::exit::Failure;
 use crate::output;
 use neph_text::counted::counted;
@@ -63,8 +63,8 @@ fn check_transfer(
         other => other.into(),
     })?;
     // From any free port.
-    let spec_of_one = build_transfer_spec(args, spec, endpoint, vec![0]);
-    let transfers = run_transfers(&spec_of_one, &|| client.exchange(), stop)?;
+    let single_transfer_spec = build_transfer_spec(args, spec, endpoint, vec![0]);
+    let transfers = run_transfers(&single_transfer_spec, &|| client.exchange(), stop)?;
     match transfers.first().map(|transfer| &transfer.outcome) {
         Some(SourcePortOutcome::Failed(reason)) => {
             let reason = format!("a transfer from {target}: {reason}");
@@ -179,7 +179,7 @@ struct TransferRun<'a> {
     endpoint: usize,
     /// The class whose path a transfer took, from that of its flow.
     taken_class: &'a ClassOfTransfer<'a>,
-    class_of: BTreeMap<u16, usize>,
+    class_by_port: BTreeMap<u16, usize>,
     /// The number of transfers per port.
     passes: BTreeMap<u16, u32>,
     size: ByteSize,
@@ -195,12 +195,12 @@ impl<'a> TransferRun<'a> {
         size: usize,
     ) -> Self {
         let ports = classes.iter().enumerate();
-        let class_of =
+        let class_by_port =
             ports.flat_map(|(class, ports)| ports.iter().map(move |port| (*port, class)));
         Self {
             endpoint,
             taken_class,
-            class_of: class_of.collect(),
+            class_by_port: class_by_port.collect(),
             passes: BTreeMap::new(),
             size: ByteSize(size as u64),
             moved: 0,
@@ -240,7 +240,7 @@ impl<'a> TransferRun<'a> {
 
     /// One pass covers all of them; a port is used several times if its class has few.
     fn push(&mut self, mut transfer: SourcePortTransfer) {
-        if let Some(&flow_class) = self.class_of.get(&transfer.source_port) {
+        if let Some(&flow_class) = self.class_by_port.get(&transfer.source_port) {
             let class = (self.taken_class)(flow_class, &transfer);
             self.moved += u64::from(class != flow_class);
             let pass = self.passes.entry(transfer.source_port).or_default();
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_further_transfer_from_a_port_is_of_a_further_pass() {
+    fn each_further_transfer_from_a_port_starts_a_new_pass() {
         let classes = [vec![1, 2, 3], vec![4]];
         let same_class = |flow_class, _: &SourcePortTransfer| flow_class;
         let mut endpoint_transfers = TransferRun::new(0, &classes, &same_class, 1024);

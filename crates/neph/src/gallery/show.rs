@@ -138,7 +138,7 @@ fn format_rounded(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-const ALL_COLUMNS: [Heading; 4] = [
+const SUMMARY_COLUMNS: [Heading; 4] = [
     Heading::left("ENTRY"),
     Heading::left("VERDICT"),
     Heading::right("SECONDS"),
@@ -146,8 +146,8 @@ const ALL_COLUMNS: [Heading; 4] = [
 ];
 
 /// The table of all results.
-pub(super) fn show_all(results: &[EntryResult]) -> Result<(), Failure> {
-    let mut table = Table::new(ALL_COLUMNS);
+pub(super) fn show_summary(results: &[EntryResult]) -> Result<(), Failure> {
+    let mut table = Table::new(SUMMARY_COLUMNS);
     for result in results {
         table.push(summary_row(result));
     }

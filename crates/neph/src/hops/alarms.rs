@@ -92,7 +92,7 @@ mod tests {
 
     /// A packet each 10 ms for 40 s, in disorder by 20 ms; from 10 s to 20 s each takes 8 ms, else 1.
     #[test]
-    fn a_segment_that_was_slow_for_some_seconds_raises_it_and_its_end_ends_it() {
+    fn a_segment_raises_an_alarm_while_it_is_slow() {
         let rules = rules(&["segment > 5ms p99 for 4s"]).expect("rules");
         let mut delays: Vec<Delay> = (0..4_000)
             .map(|index: i64| {
@@ -107,8 +107,8 @@ mod tests {
             .collect();
         delays.sort_unstable();
         let names = ["client", "vm"].map(str::to_owned);
-        let mut standings = rules.rule_states(&names, |_| true);
-        let changes = standings[0].evaluate(&delays, 7);
+        let mut rule_states = rules.rule_states(&names, |_| true);
+        let changes = rule_states[0].evaluate(&delays, 7);
         let state_changes: Vec<(bool, i64)> = changes
             .iter()
             .map(|reported| {

@@ -2,12 +2,12 @@
 //! the points recorded.
 //!
 //! Ensures that no alarm is reported twice. Does not own the evaluation, nor the output
-//! ([`super::reporting`]).
+//! ([`super::alarm_reporter`]).
 
 use neph_documents::alarm::{AlarmDocument, OfSegment};
 use neph_model::Wall;
 
-use super::reporting::{AlarmReporter, alarm_text, build_document};
+use super::alarm_reporter::{AlarmReporter, alarm_text, build_document};
 use crate::output;
 use neph_capture::path::alarms::{AlarmResult, SegmentChange};
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_alarm_of_its_kind_is_the_same_and_unmatched_alarms_are_withdrawn() {
+    fn live_alarms_match_the_nearest_final_alarm_or_are_withdrawn() {
         let segment_direction = ("a - b", Direction::Reverse);
         let final_alarms = [
             (segment_direction, 5),

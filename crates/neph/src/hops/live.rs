@@ -3,14 +3,14 @@
 use neph_lab::quoted;
 use neph_model::Stop;
 
-use super::reporting::AlarmReporter;
+use super::alarm_reporter::AlarmReporter;
 use super::{AnalysisResult, Args, Clock, analyse, parse_nat_rules};
 use crate::alarm::check_duration;
 use crate::exit::{self, Failure, Outcome};
 use crate::interrupt::{self, SecondInterruptMessage};
 use crate::metrics::BoundExporters;
 use crate::metrics::hops::HopsMetrics;
-use crate::{at_agents, output};
+use crate::{agent_points, output};
 use neph_capture::path::point::Point;
 use neph_listen::recording::{self, LiveEvaluation, LiveEvaluationSpec, Received};
 
@@ -74,7 +74,7 @@ fn record_and_report(
     let rules = args.alarms.rules(&names)?;
     check_duration(rules.rules(), options.duration)?;
     let agents =
-        at_agents::connect_agents(points, args.live.controller_folder(), options.duration)?;
+        agent_points::connect_agents(points, args.live.controller_folder(), options.duration)?;
     let evaluation = LiveEvaluation::begin(LiveEvaluationSpec {
         points,
         rules: &rules,

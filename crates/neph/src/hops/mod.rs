@@ -2,11 +2,11 @@
 //!
 //! Connects captures, packet matching (neph-capture), clocks and output.
 
+mod alarm_reporter;
 mod alarms;
 mod figure;
 mod final_alarms;
 mod live;
-mod reporting;
 mod writing;
 
 use std::path::PathBuf;
@@ -24,6 +24,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::read as captures;
 use crate::sink::Force;
 use crate::{format, interrupt, output};
+use alarm_reporter::AlarmReporter;
 use final_alarms::Alarms;
 use neph_capture::clocks::nature;
 use neph_capture::path::clocks::{KnownClocks, segment_clocks};
@@ -34,7 +35,6 @@ use neph_capture::reading::parts::capture_files;
 use neph_documents::Format;
 use neph_listen::recording;
 use neph_text::counted::counted;
-use reporting::AlarmReporter;
 
 /// The clock of points that do not name their hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -95,7 +95,7 @@ impl Args {
             .fold(Needs::of(&Row::HOPS), |needs, file| {
                 needs.reads(Some(&file))
             })
-            .fills(self.figure.as_deref())
+            .creates_files_in(self.figure.as_deref())
     }
 
     /// As above for live points; `None` if ssh is started or a controller is used, which need the
@@ -106,9 +106,9 @@ impl Args {
             return None;
         }
         let needs = Needs::of(&Row::HOPS_LIVE)
-            .entering(points.iter().any(recording::Point::has_site))
-            .fills(Some(&self.live.folder()))
-            .fills(self.figure.as_deref());
+            .enters_namespaces(points.iter().any(recording::Point::has_site))
+            .creates_files_in(Some(&self.live.folder()))
+            .creates_files_in(self.figure.as_deref());
         Some(needs)
     }
 }

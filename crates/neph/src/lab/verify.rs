@@ -86,8 +86,8 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
             checks.len()
         ));
     }
-    let links = checks.iter().map(|check| check.is_ok());
-    let verdicts: Vec<bool> = links.chain(guests.iter().map(GuestCheck::is_ok)).collect();
+    let passed = checks.iter().map(|check| check.is_ok());
+    let verdicts: Vec<bool> = passed.chain(guests.iter().map(GuestCheck::is_ok)).collect();
     let failed_count = verdicts.iter().filter(|ok| !**ok).count();
     Ok(match (stop.is_set(), failed_count) {
         (true, _) => Outcome::Interrupted,

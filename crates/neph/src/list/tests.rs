@@ -8,11 +8,11 @@ use super::*;
 
 const MESSAGES: u32 = 9;
 
-/// A campaign with two ended fleets of nine messages of 7 ms each; the first `known` ones have a
-/// stored median.
+/// A campaign with two ended fleets of nine messages of 7 ms each; `stored_medians` has the
+/// stored median of each, if any.
 fn store_two_fleets(
     location: &str,
-    known: &[Option<Span>; 2],
+    stored_medians: &[Option<Span>; 2],
 ) -> (Box<dyn Store>, Vec<Experiment>) {
     let mut store = open(location, Access::Write).expect("a new workspace");
     let campaign = Campaign::new("fleets", Wall::from_unix_nanos(0));
@@ -20,7 +20,7 @@ fn store_two_fleets(
     store
         .add_campaign(&campaign, std::slice::from_ref(&scenario))
         .expect("added");
-    for (position, span) in (0..).zip(known) {
+    for (position, span) in (0..).zip(stored_medians) {
         let mut experiment = Experiment::new(campaign.id, scenario.id, campaign.started);
         experiment.position = position;
         experiment.fleet = Some(fleet());
@@ -101,31 +101,38 @@ fn provenance(experiment: &Experiment) -> Provenance {
     }
 }
 
-/// The medians if at most `unread` messages may be read, and how many of these are left.
-fn medians(known: &[Option<Span>; 2], mut unread: u64) -> (Vec<Option<Span>>, u64) {
+/// The medians if at most `message_budget` messages may be read, and how many of these are left.
+fn medians(
+    stored_medians: &[Option<Span>; 2],
+    mut message_budget: u64,
+) -> (Vec<Option<Span>>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
-    let (store, experiments) = store_two_fleets(&folder.path().display().to_string(), known);
+    let (store, experiments) =
+        store_two_fleets(&folder.path().display().to_string(), stored_medians);
     let medians = experiments.iter().map(|experiment| {
         let flow_numbers =
-            FlowNumbers::of(store.as_ref(), experiment, &mut unread).expect("readable");
+            FlowNumbers::of(store.as_ref(), experiment, &mut message_budget).expect("readable");
         assert_eq!(flow_numbers.messages, u64::from(MESSAGES));
         flow_numbers.p50.time()
     });
-    (medians.collect(), unread)
+    (medians.collect(), message_budget)
 }
 
 #[test]
 fn only_missing_medians_are_computed_within_a_message_limit() {
     let span = Some(Span::from_millis(3));
     assert_eq!(medians(&[span, span], 100), (vec![span, span], 100));
-    let (p50s, unread) = medians(&[span, None], 100);
-    assert_eq!((p50s[0], unread), (span, 91));
+    let (p50s, message_budget) = medians(&[span, None], 100);
+    assert_eq!((p50s[0], message_budget), (span, 91));
     let computed_ns = p50s[1].expect("messages have it").nanos();
     assert!(
         (7_000_000..=7_007_000).contains(&computed_ns),
         "{computed_ns}"
     );
     // Enough for one of them.
-    let (p50s, unread) = medians(&[None, None], 17);
-    assert_eq!((p50s[0].is_some(), p50s[1], unread), (true, None, 8));
+    let (p50s, message_budget) = medians(&[None, None], 17);
+    assert_eq!(
+        (p50s[0].is_some(), p50s[1], message_budget),
+        (true, None, 8)
+    );
 }

@@ -109,7 +109,7 @@ fn show_start(
             address: address.to_string(),
             privileges: privileges::document(restrictions),
         };
-        return Ok(output::line(&json_line(&line))?);
+        return Ok(output::print_line(&json_line(&line))?);
     }
     output::say(&format!(
         "neph media: {address} serves a video of {rate} at rtsp://HOST:{}/video",
@@ -125,7 +125,7 @@ fn show_start(
 fn show_event(event: MediaServed, format: Format) {
     if format == Format::Ndjson {
         // A closed pipe does not end streams.
-        let _ = output::line(&json_line(&ServedLine::from(event)));
+        let _ = output::print_line(&json_line(&ServedLine::from(event)));
         return;
     }
     let sentence = match event {

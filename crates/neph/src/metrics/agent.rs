@@ -5,8 +5,8 @@ use neph_export::{Metric, MetricSource, Value};
 use neph_model::AgentName;
 
 use super::definitions::{
-    AGENT_BOUND, AGENT_CONNECTED, AGENT_CONNECTIONS, AGENT_LIMIT, AGENT_OFFSET, AGENT_ORDERS,
-    AGENT_REFUSALS, AGENT_SPENT,
+    AGENT_BOUND, AGENT_CONNECTED, AGENT_CONNECTIONS, AGENT_DAY_LIMIT, AGENT_OFFSET, AGENT_ORDERS,
+    AGENT_REFUSALS, AGENT_SENT_TODAY,
 };
 
 /// The metrics of an agent.
@@ -28,12 +28,12 @@ fn build_metrics(agent: &str, status: &AgentStatus) -> Vec<Metric> {
         gauge(&AGENT_CONNECTED, Value::Count(status.is_connected.into())),
         gauge(&AGENT_CONNECTIONS, Value::Count(status.connections)),
         gauge(&AGENT_ORDERS, Value::Count(status.running.into())),
-        gauge(&AGENT_SPENT, Value::Count(status.spent_today)),
+        gauge(&AGENT_SENT_TODAY, Value::Count(status.spent_today)),
     ];
     metrics.extend(
         status
             .day_bytes
-            .map(|max| gauge(&AGENT_LIMIT, Value::Count(max))),
+            .map(|max| gauge(&AGENT_DAY_LIMIT, Value::Count(max))),
     );
     let mut refusals = Metric::new(&AGENT_REFUSALS);
     for (reason, count) in &status.refusals {

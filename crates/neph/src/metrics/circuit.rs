@@ -171,7 +171,7 @@ mod tests {
     use crate::metrics::definitions::live::{PING_IPDV, PING_MESSAGES, PING_RESPONSE_TIME};
 
     #[test]
-    fn jitter_is_between_replies_and_loss_is_no_reply() {
+    fn jitter_is_between_consecutive_replies_and_skips_losses() {
         let circuit = Circuit {
             site: String::new(),
             endpoint: "b".to_owned(),

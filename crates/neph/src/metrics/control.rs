@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_that_are_connected_and_those_that_are_gone_are_exported() {
+    fn connected_and_away_agents_are_exported() {
         let wall = |seconds: i64| Wall::from_unix_nanos(seconds * 1_000_000_000);
         let presence = ConnectedAgent {
             agent: "ams".parse().expect("a name"),

@@ -126,7 +126,7 @@ pub(super) static AGENT_ORDERS: Definition = gauge(
     &["agent"],
     "Orders that the agent carries out.",
 );
-pub(super) static AGENT_SPENT: Definition = with_unit(
+pub(super) static AGENT_SENT_TODAY: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_sent_today_bytes",
@@ -134,7 +134,7 @@ pub(super) static AGENT_SPENT: Definition = with_unit(
         "Bytes that the agent has sent since 00:00 UTC, as its policy counts them.",
     ),
 );
-pub(super) static AGENT_LIMIT: Definition = with_unit(
+pub(super) static AGENT_DAY_LIMIT: Definition = with_unit(
     Unit::Bytes,
     &gauge(
         "neph_agent_day_limit_bytes",
@@ -181,8 +181,8 @@ fn all_definitions() -> Vec<&'static Definition> {
         &AGENT_CONNECTED,
         &AGENT_CONNECTIONS,
         &AGENT_ORDERS,
-        &AGENT_SPENT,
-        &AGENT_LIMIT,
+        &AGENT_SENT_TODAY,
+        &AGENT_DAY_LIMIT,
         &AGENT_REFUSALS,
         &AGENT_OFFSET,
         &AGENT_BOUND,

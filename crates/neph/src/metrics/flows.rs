@@ -33,7 +33,7 @@ struct Counts {
     fleet: Fleet,
     endpoints: Vec<Endpoint>,
     messages: Messages,
-    last: LastResponseTimes,
+    last_by_slot: LastResponseTimes,
 }
 
 /// The metrics of a fleet; clones share the same values.
@@ -65,7 +65,7 @@ impl FlowsMetrics {
             fleet: fleet.clone(),
             endpoints,
             messages,
-            last: LastResponseTimes::default(),
+            last_by_slot: LastResponseTimes::default(),
         })))
     }
 
@@ -78,7 +78,7 @@ impl FlowsMetrics {
         let counts = &mut *self.lock();
         for message in messages {
             let index = counts.fleet.endpoint_of(message.slot);
-            let last_response = counts.last.of(message);
+            let last_response = counts.last_by_slot.of(message);
             if let Some(endpoint) = counts.endpoints.get(index) {
                 counts
                     .messages

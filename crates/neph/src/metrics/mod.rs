@@ -83,7 +83,7 @@ impl BoundExporters {
         self,
         source: impl MetricSource + 'static,
     ) -> Result<RunningExporters, Failure> {
-        let source: Arc<dyn MetricSource> = Arc::new(WithBuild(source));
+        let source: Arc<dyn MetricSource> = Arc::new(WithBuildInfo(source));
         let to_failure = |error| Failure::refused(format!("start a thread for metrics: {error}"));
         let service = self.service;
         if let Some(port) = self.port {
@@ -91,7 +91,7 @@ impl BoundExporters {
             port.serve(Arc::clone(&source)).map_err(to_failure)?;
             output::say(&format!("{service}: metrics at http://{address}/metrics"));
         }
-        let push_task = self.otlp.map(|url| {
+        let push_result = self.otlp.map(|url| {
             let resource = Resource {
                 service,
                 version: VERSION,
@@ -99,12 +99,12 @@ impl BoundExporters {
             let push = Push {
                 url,
                 resource,
-                say: output::say,
-                find: addresses,
+                notify: output::say,
+                resolve: addresses,
             };
             Pushing::begin(push, source).map_err(to_failure)
         });
-        Ok(RunningExporters(push_task.transpose()?))
+        Ok(RunningExporters(push_result.transpose()?))
     }
 }
 
@@ -118,9 +118,9 @@ impl RunningExporters {
 }
 
 /// The metrics of a command, and the version of neph.
-struct WithBuild<E>(E);
+struct WithBuildInfo<E>(E);
 
-impl<E: MetricSource> MetricSource for WithBuild<E> {
+impl<E: MetricSource> MetricSource for WithBuildInfo<E> {
     fn snapshot(&self) -> Vec<Metric> {
         let build = Metric::of(&definitions::BUILD, &[VERSION, COMMIT], Value::Count(1));
         let mut metrics = vec![build];

@@ -42,9 +42,9 @@ struct Circuits {
     main: Circuit,
     flows: BTreeMap<FlowIndex, Circuit>,
     /// The last replies of its flows.
-    last: BTreeMap<FlowIndex, LastResponseTime>,
+    last_by_flow: BTreeMap<FlowIndex, LastResponseTime>,
     /// The last replies of its fleet.
-    last_of_fleet: LastResponseTimes,
+    last_by_slot: LastResponseTimes,
 }
 
 impl Circuits {
@@ -62,8 +62,8 @@ impl Circuits {
         Self {
             main,
             flows,
-            last: BTreeMap::new(),
-            last_of_fleet: LastResponseTimes::default(),
+            last_by_flow: BTreeMap::new(),
+            last_by_slot: LastResponseTimes::default(),
         }
     }
 }
@@ -153,11 +153,11 @@ impl Counts {
         };
         for message in messages {
             let circuit = circuits.flows.get(&message.flow).unwrap_or(&circuits.main);
-            let last_response = circuits.last.entry(message.flow).or_default();
+            let last_response = circuits.last_by_flow.entry(message.flow).or_default();
             self.messages.add(circuit, message.into(), last_response);
         }
         for message in fleet {
-            let last_response = circuits.last_of_fleet.of(message);
+            let last_response = circuits.last_by_slot.of(message);
             self.messages
                 .add(&circuits.main, message.into(), last_response);
         }
@@ -315,8 +315,8 @@ mod tests {
         let circuits = Circuits {
             main: circuit(),
             flows: BTreeMap::new(),
-            last: BTreeMap::new(),
-            last_of_fleet: LastResponseTimes::default(),
+            last_by_flow: BTreeMap::new(),
+            last_by_slot: LastResponseTimes::default(),
         };
         metrics.lock().running.insert(id, circuits);
         let marks = Marks::intended_at(neph_model::Instant::from_nanos(0));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_transfer_stands_by_its_measure_and_quantity() {
+    fn the_last_transfer_is_exported_by_measure_and_quantity() {
         let metrics = RunMetrics::default();
         let key = (circuit(), "tcp rr".to_owned(), Quantity::TransactionLoss);
         metrics.lock().transfers.insert(key, 0.25);
@@ -358,7 +358,7 @@ mod tests {
             total: 1,
             limit: Span::ZERO,
         };
-        let state = |count: u32| {
+        let assert_raised = |count: u32| {
             let labels =
                 "{site=\"at ams\",endpoint=\"fra\",kind=\"ws\",rule=\"round_trip > 2ms p99\"}";
             assert_line(&metrics, &format!("neph_run_alarm{labels} {count}"));
@@ -366,11 +366,11 @@ mod tests {
         };
         for _ in 0..2 {
             metrics.lock().add_alarm(id, circuit(), &change(true));
-            state(1);
+            assert_raised(1);
         }
         metrics.lock().end_alarms(id);
-        state(0);
+        assert_raised(0);
         metrics.lock().add_alarm(id, circuit(), &change(false));
-        state(0);
+        assert_raised(0);
     }
 }

@@ -161,7 +161,7 @@ impl SchemelessTarget {
 impl Candidate {
     /// Whether https at this address would have been preferred to `best`. If the same port has
     /// plain text, https is not needed.
-    fn is_missed_by(&self, best: &Self) -> bool {
+    fn is_preferred_to(&self, best: &Self) -> bool {
         let is_plain_port =
             best.rank() == Some(Rank::Http) && best.target.port() == self.target.port();
         self.target.is_secure() && best.rank() > Some(Rank::Https) && !is_plain_port
@@ -212,22 +212,22 @@ fn probe_all(candidates: &mut [Candidate], options: &DiscoveryOptions) -> Result
     }
 }
 
-type AskResult = (usize, Result<Discovery, ProbeError>);
+type DiscoveryResult = (usize, Result<Discovery, ProbeError>);
 
 /// On a detached thread: a late result is discarded.
 fn start_discovery(
     index: usize,
     candidate: &Candidate,
     options: &DiscoveryOptions,
-    sender: Sender<AskResult>,
+    sender: Sender<DiscoveryResult>,
 ) -> Result<(), ProbeError> {
     let (target, address, options) = (candidate.target.clone(), candidate.address, options.clone());
-    let ask_task = move || {
+    let discovery_task = move || {
         // The receiver may be gone.
         let _ = sender.send((index, neph_probe::discover(&target, address, &options)));
     };
     let builder = thread::Builder::new().name("neph-ask".to_owned());
-    builder.spawn(ask_task).map_err(ProbeError::Thread)?;
+    builder.spawn(discovery_task).map_err(ProbeError::Thread)?;
     Ok(())
 }
 
@@ -254,7 +254,7 @@ fn answer_sentence(candidates: &[Candidate], best: &Candidate, answer: &Answer) 
         let name = candidate_name(&candidate.target, candidate, candidates);
         let reply = candidate.discovery.as_ref().filter(|reply| reply.accepted);
         match reply.map(|reply| &reply.silence) {
-            Some(Some(reason)) if candidate.is_missed_by(best) => {
+            Some(Some(reason)) if candidate.is_preferred_to(best) => {
                 text.push_str(&format!("; {name}: {reason}"));
             }
             Some(None) if candidate.rank().is_some_and(|rank| rank < Rank::Tcp) => {
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reflector_comes_first_then_https_then_http_then_whoever_takes_connections() {
+    fn a_reflector_is_preferred_then_https_then_http_then_tcp() {
         let flow_list = |targets: &[&str]| {
             let targets = targets.iter().map(|target| (*target).to_owned());
             Some(targets.collect::<Vec<_>>())
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_port_is_queried_only_with_and_without_tls() {
+    fn a_given_port_is_tried_with_and_without_tls() {
         for (text, expected) in [
             ("h:9", ["http://h:9", "https://h:9"]),
             ("[::1]:9/x", ["http://[::1]:9/x", "https://[::1]:9/x"]),

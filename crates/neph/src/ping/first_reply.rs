@@ -10,7 +10,7 @@ const SERVER_START_SECONDS: i64 = 10;
 pub(super) enum FirstReply {
     /// Nothing yet.
     #[default]
-    Unmet,
+    Waiting,
     /// Only refusals, with the latest reason.
     Refused {
         start: Instant<Local>,
@@ -25,14 +25,14 @@ impl FirstReply {
         *self = Self::Answered;
     }
 
-    pub(super) fn event(&mut self, kind: EventKind, text: &str, now: Instant<Local>) {
+    pub(super) fn record_event(&mut self, kind: EventKind, text: &str, now: Instant<Local>) {
         match (kind, &mut *self) {
             (_, Self::Answered) => {}
             (EventKind::Connected, _) => *self = Self::Answered,
             (EventKind::ConnectFailed | EventKind::Refused, Self::Refused { reason, .. }) => {
                 text.clone_into(reason);
             }
-            (EventKind::ConnectFailed | EventKind::Refused, Self::Unmet) => {
+            (EventKind::ConnectFailed | EventKind::Refused, Self::Waiting) => {
                 *self = Self::Refused {
                     start: now,
                     reason: text.to_owned(),
@@ -66,15 +66,15 @@ mod tests {
     }
 
     #[test]
-    fn refusals_alone_are_put_up_with_for_ten_seconds() {
+    fn after_ten_seconds_of_refusals_neph_gives_up() {
         let mut first_reply = FirstReply::default();
         assert_eq!(
             first_reply.give_up_reason(at_second(60)),
             None,
             "silence is no refusal"
         );
-        first_reply.event(EventKind::ConnectFailed, "refused", at_second(100));
-        first_reply.event(EventKind::ConnectFailed, "unreachable", at_second(105));
+        first_reply.record_event(EventKind::ConnectFailed, "refused", at_second(100));
+        first_reply.record_event(EventKind::ConnectFailed, "unreachable", at_second(105));
         assert_eq!(first_reply.give_up_reason(at_second(109)), None);
         let reason = first_reply
             .give_up_reason(at_second(110))
@@ -86,16 +86,16 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_answered_once_may_reconnect() {
+    fn after_a_first_reply_neph_never_gives_up() {
         for is_connected in [true, false] {
             let mut first_reply = FirstReply::default();
-            first_reply.event(EventKind::Refused, "not yet", at_second(0));
+            first_reply.record_event(EventKind::Refused, "not yet", at_second(0));
             if is_connected {
-                first_reply.event(EventKind::Connected, "connection 1", at_second(1));
+                first_reply.record_event(EventKind::Connected, "connection 1", at_second(1));
             } else {
                 first_reply.set_answered();
             }
-            first_reply.event(EventKind::ConnectFailed, "gone", at_second(2));
+            first_reply.record_event(EventKind::ConnectFailed, "gone", at_second(2));
             assert_eq!(first_reply.give_up_reason(at_second(60)), None);
         }
     }

@@ -3,8 +3,8 @@
 mod answer;
 mod first_reply;
 mod flows;
+mod ping_writer;
 mod route;
-mod show;
 mod target_options;
 mod watch;
 
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     /// Host (host[:port]) or URL to measure; the end of this help lists the URL schemes
     pub(crate) target: String,
     /// Send this number of messages, then stop [default: send until ctrl-C]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     pub(crate) count: Option<u64>,
     /// Time between two messages, at least 1us; a number without a unit is in seconds
     #[arg(long, short, value_name = "TIME", value_parser = value::positive_span, default_value = "1s")]
@@ -242,15 +242,15 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let bound_exporters = args.metrics.bind("neph ping")?;
     args.needs().restrict(&args.user)?;
     let planned_flows = flows::plan_flows(args)?;
-    let mut show = show::Show::new(args)?;
+    let mut writer = ping_writer::PingWriter::new(args)?;
     if let Some(host) = &args.traceroute {
-        show.route(&route::trace(args, host, &planned_flows, &stop)?)?;
+        writer.route(&route::trace(args, host, &planned_flows, &stop)?)?;
     }
-    show.begin(&planned_flows)?;
+    writer.begin(&planned_flows)?;
     let metrics = PingMetrics::of(args.site.as_deref(), labels(&planned_flows));
     let running_exporters = bound_exporters.begin(metrics.clone())?;
-    let result = watch::run(&planned_flows, &stop, &mut show, &metrics)?;
-    show.end(&planned_flows, &result)?;
+    let result = watch::run(&planned_flows, &stop, &mut writer, &metrics)?;
+    writer.end(&planned_flows, &result)?;
     running_exporters.finish();
     if let Some(reason) = &result.early_end_reason {
         output::say(&format!("neph: {reason}"));

@@ -8,7 +8,7 @@ use neph_probe::{Flow, Report, now};
 use neph_sys::clock;
 
 use super::first_reply::FirstReply;
-use super::show::Show;
+use super::ping_writer::PingWriter;
 use crate::exit::Failure;
 use crate::metrics::ping::PingMetrics;
 use crate::output;
@@ -25,7 +25,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 pub(super) fn run(
     planned_flows: &PlannedFlows,
     stop: &Stop,
-    show: &mut Show<'_>,
+    writer: &mut PingWriter<'_>,
     metrics: &PingMetrics,
 ) -> Result<PingResult, Failure> {
     let mut flow_slots = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn run(
                 first_reply: &mut first_replies[index],
                 metrics: (metrics, index),
             };
-            if watched_flow.read_reports(slot.as_ref(), show)? {
+            if watched_flow.read_reports(slot.as_ref(), writer)? {
                 open_count += 1;
             } else if let Some(flow) = slot.take()
                 && let Err(error) = flow.join()
@@ -99,7 +99,11 @@ struct WatchedFlow<'t> {
 
 impl WatchedFlow<'_> {
     /// Reads the reports of the flow. Returns whether more may follow.
-    fn read_reports(&mut self, slot: Option<&Flow>, show: &mut Show<'_>) -> Result<bool, Failure> {
+    fn read_reports(
+        &mut self,
+        slot: Option<&Flow>,
+        writer: &mut PingWriter<'_>,
+    ) -> Result<bool, Failure> {
         let Self {
             planned,
             measured,
@@ -115,20 +119,20 @@ impl WatchedFlow<'_> {
                     }
                     measured.add(&message);
                     metrics.add_message(*flow_index, &message);
-                    show.message(planned, &message)?;
+                    writer.message(planned, &message)?;
                 }
                 Ok(Report::Reply(message)) => {
                     first_reply.set_answered();
-                    show.reply(planned, &message)?;
+                    writer.reply(planned, &message)?;
                 }
                 Ok(Report::Event { kind, text, at }) => {
                     measured.connections += u32::from(kind == EventKind::Connected);
-                    first_reply.event(kind, &text, now());
+                    first_reply.record_event(kind, &text, now());
                     metrics.add_event(*flow_index, kind);
-                    show.event(planned, at, kind, &text)?;
+                    writer.event(planned, at, kind, &text)?;
                 }
                 Ok(Report::Opened { .. } | Report::Tcp { .. }) => {}
-                Ok(Report::Anchor(anchor)) => show.anchor(anchor),
+                Ok(Report::Anchor(anchor)) => writer.anchor(anchor),
                 Ok(Report::Ended(tally)) => measured.tally = tally,
                 Err(TryRecvError::Empty) => return Ok(true),
                 Err(TryRecvError::Disconnected) => return Ok(false),

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_needs_the_nearest_above() {
+    fn a_missing_folder_needs_its_nearest_existing_parent() {
         let temporary = tempfile::tempdir().expect("a folder");
         assert_eq!(
             writable_folder(&temporary.path().join("x/y")),

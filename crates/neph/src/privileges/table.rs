@@ -254,7 +254,7 @@ const fn row(
 
 impl Row {
     /// Capabilities that are always kept.
-    pub(super) fn always(&self) -> impl Iterator<Item = Capability> {
+    pub(super) fn always_kept(&self) -> impl Iterator<Item = Capability> {
         let kept = self
             .capabilities
             .iter()

@@ -52,7 +52,7 @@ pub(super) fn show_start(
             certificate,
             privileges: privileges::document(restrictions),
         };
-        return Ok(output::line(&json_line(&line))?);
+        return Ok(output::print_line(&json_line(&line))?);
     }
     let schemes = match certificate {
         Some(_) => "ws, wss, http, https, tcp and udp (STAMP)",
@@ -123,7 +123,7 @@ pub(super) fn report_counters(
         let line = ReflectLine::Counted {
             counts: counter_values.collect(),
         };
-        output::line(&json_line(&line))?;
+        output::print_line(&json_line(&line))?;
         *last_counts = counters;
         return Ok(());
     }

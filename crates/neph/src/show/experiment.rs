@@ -14,7 +14,7 @@ use neph_model::{
 use neph_store::{Store, StoreError};
 
 use crate::exit::Failure;
-use crate::list::{self, MAX_READ};
+use crate::list::{self, MAX_READ_MESSAGES};
 
 /// Writes all data of the experiment.
 pub(super) fn document(
@@ -128,12 +128,12 @@ pub(super) fn add_latencies(
     trace: &FlowTrace,
     path_diamond: &mut Diamond,
 ) -> Result<(), Failure> {
-    let is_reported = path_diamond
+    let has_all_round_trips = path_diamond
         .paths
         .iter()
         .all(|path| !path.round_trips.is_empty());
-    if is_reported
-        || experiment.tally.messages > MAX_READ
+    if has_all_round_trips
+        || experiment.tally.messages > MAX_READ_MESSAGES
         || store.reduction(experiment.id)?.is_some()
     {
         return Ok(());
@@ -188,12 +188,12 @@ mod tests {
         let mut store = open(&path, Access::Write).expect("a new workspace");
         let campaign = Campaign::new("traced", Wall::from_unix_nanos(0));
         store.add_campaign(&campaign, &[]).expect("added");
-        let mut reported_experiment = experiment(&campaign);
-        let mut recorder = store.begin(&reported_experiment).expect("begun");
+        let mut stored_experiment = experiment(&campaign);
+        let mut recorder = store.begin(&stored_experiment).expect("begun");
         let fleet_messages: Vec<FleetMessage> = (0..40).map(message).collect();
         recorder.fleet(&fleet_messages).expect("recorded");
         drop(recorder);
-        reported_experiment.tally.messages = messages;
+        stored_experiment.tally.messages = messages;
         let address = [192, 0, 2, 1].into();
         let trace = FlowTrace {
             destination: ([192, 0, 2, 9], 862).into(),
@@ -210,7 +210,7 @@ mod tests {
         let mut path_diamond = build_diamond(&trace.routes);
         add_latencies(
             store.as_ref(),
-            &reported_experiment,
+            &stored_experiment,
             &trace,
             &mut path_diamond,
         )
@@ -221,6 +221,6 @@ mod tests {
     #[test]
     fn a_path_traced_short_of_its_target_has_the_round_trip_of_its_flows() {
         assert_eq!(path_medians(40), [Span::from_millis(7)]);
-        assert_eq!(path_medians(MAX_READ + 1), []);
+        assert_eq!(path_medians(MAX_READ_MESSAGES + 1), []);
     }
 }

@@ -8,7 +8,7 @@ use neph_documents::generated::CpuRow;
 use neph_load::{CpuPlacement, CpuThreadResult, HELD, LoadError, Overcommit, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 
-use super::reporting::{LoadReportOptions, write_rows};
+use super::load_report::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};

@@ -9,8 +9,8 @@ use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;
 
+use super::load_report::{LoadReportOptions, write_rows};
 use super::load_target::{self, MaxRate};
-use super::reporting::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};

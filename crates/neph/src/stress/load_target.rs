@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_without_a_port_has_the_reflector_s() {
+    fn a_target_without_a_port_gets_the_reflectors_default_port() {
         let address = |text: &str| -> Result<SocketAddr, Failure> {
             let rate = BitRate(1_000_000);
             let target = parse_target(text)?;
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_rate_or_as_much_as_goes() {
+    fn a_rate_is_a_bit_rate_or_max() {
         assert_eq!(parse_max_rate("max"), Ok(MaxRate(None)));
         assert_eq!(
             parse_max_rate("2Mbit/s"),

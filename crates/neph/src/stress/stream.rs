@@ -8,8 +8,8 @@ use neph_agent::UdpResult;
 use neph_documents::generated::StreamRow;
 use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
+use super::load_report::{LoadReportOptions, write_rows};
 use super::load_target;
-use super::reporting::{LoadReportOptions, write_rows};
 use crate::exit::{Failure, Outcome};
 use crate::privileges::UserChoice;
 use crate::{format, output, value};

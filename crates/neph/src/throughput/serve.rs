@@ -92,7 +92,7 @@ fn show_start(
             address: address.to_string(),
             privileges: privileges::document(restrictions),
         };
-        return Ok(output::line(&json_line(&line))?);
+        return Ok(output::print_line(&json_line(&line))?);
     }
     output::say(&format!(
         "neph throughput: {address} serves throughput and request/response tests over TCP and UDP, one at a time"
@@ -118,7 +118,7 @@ fn show_event(event: ServedEvent, format: Format) {
             },
         };
         // A closed pipe does not end tests.
-        let _ = output::line(&json_line(&line));
+        let _ = output::print_line(&json_line(&line));
         return;
     }
     let sentence = match event {

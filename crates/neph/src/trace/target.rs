@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_a_link_names_its_link() {
+    fn a_link_local_address_needs_an_interface() {
         let check = |text: &str| check_link(text.parse().expect("an address"));
         let Err(Failure::Usage(message)) = check("[fe80::1]:9") else {
             panic!("of which link?")
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_one_or_a_range() {
+    fn ports_are_one_port_or_a_range() {
         let numbers_of = |text| parse_ports(text).map(Ports::numbers);
         assert_eq!(numbers_of("4711"), Ok(vec![4711]));
         assert_eq!(numbers_of("40000-40002"), Ok(vec![40_000, 40_001, 40_002]));

@@ -28,7 +28,7 @@ const SUBJECTS: [(&str, Subject); 3] = [
 ];
 
 impl Subject {
-    fn is_of(self, sample: &Sample) -> bool {
+    fn includes(self, sample: &Sample) -> bool {
         match self {
             Self::Path => sample.half == Half::Server && sample.answer.measures_path(),
             Self::ClientPath => sample.half == Half::Client && sample.answer.measures_path(),
@@ -95,7 +95,7 @@ impl Alarm {
     pub(super) fn add_sample(&mut self, sample: &Sample) {
         let is_data = sample.half == Half::Server && sample.answer == Answer::WithData;
         self.with_data += u64::from(is_data && sample.method == self.method);
-        if sample.method == self.method && self.state.rule().subject.is_of(sample) {
+        if sample.method == self.method && self.state.rule().subject.includes(sample) {
             self.counted += 1;
             self.state.record(Some(sample.round_trip));
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_its_place_and_segments_are_those_of_hops() {
+    fn a_rule_error_has_its_position_and_segments_are_refused() {
         let message_of = |text: &str| match Alarm::parse(text, Method::Acknowledgement) {
             Err(Failure::Text(_, problems)) => problems[0].to_string(),
             other => panic!("{other:?}"),

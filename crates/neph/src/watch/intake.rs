@@ -8,7 +8,7 @@ use neph_sys::ring::Packet;
 use neph_wire::dissect::{Dissected, NoPacket};
 
 use super::Args;
-use super::watching::WatchOutput;
+use super::watch_output::WatchOutput;
 use crate::exit::Failure;
 use crate::output;
 use neph_capture::reading::conversations::Conversations;
@@ -21,7 +21,7 @@ pub(super) struct Intake {
     watch_output: WatchOutput,
     writer: Option<Writing>,
     /// A single interface has no duplicates.
-    is_any: bool,
+    is_any_interface: bool,
     method: CaptureMethod,
 }
 
@@ -51,7 +51,7 @@ impl Intake {
             conversations: new_conversations(args),
             watch_output,
             writer: writer.transpose()?,
-            is_any: capture_interface.is_any(),
+            is_any_interface: capture_interface.is_any(),
             method: capture_interface.method(),
         })
     }
@@ -67,7 +67,11 @@ impl Intake {
         match dissected {
             Ok(dissected) => {
                 let time = Wall::from_unix_nanos(packet.stamp());
-                let interface = if self.is_any { packet.interface() } else { 0 };
+                let interface = if self.is_any_interface {
+                    packet.interface()
+                } else {
+                    0
+                };
                 self.conversations
                     .add_packet(time, interface, dissected, &mut self.watch_output);
             }

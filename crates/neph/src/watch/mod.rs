@@ -3,11 +3,11 @@
 //! Connects the capture, the table of flows and the output. The number of tracked flows bounds the
 //! memory. A packet allocates nothing, unless its flow is new.
 
+mod agent_capture;
 mod alarm;
-mod at_agent;
 mod intake;
 mod screen;
-mod watching;
+mod watch_output;
 pub(crate) mod write_capture;
 
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ use neph_listen::{
     CaptureCounters, CaptureInterface, CaptureMethod, IdlePriority, Listening, Writing,
 };
 use neph_wire::filter::Wanted;
-use watching::WatchOutput;
+use watch_output::WatchOutput;
 
 /// Ctrl-C and the end of a period are noticed after this long, at most.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -76,7 +76,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     choice: PacketArgs,
     /// Stop after this number of packets [default: capture until ctrl-C]
-    #[arg(long, short, value_name = "N", value_parser = value::at_least_one)]
+    #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     count: Option<u64>,
     /// Capture for this time, such as 30s or 5min [default: until ctrl-C]
     #[arg(long, short = 'w', value_name = "TIME", value_parser = value::positive_span)]
@@ -153,7 +153,7 @@ impl Args {
         Needs::of(&Row::WATCH)
             .bpf()
             .capability(Capability::CAP_NET_BIND_SERVICE, is_privileged_port)
-            .entering(self.site.is_some())
+            .enters_namespaces(self.site.is_some())
             .writes(self.write.as_deref())
     }
 
@@ -213,8 +213,8 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
 
 /// Watches.
 pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
-    if let Some(point) = at_agent::parse_point(args)? {
-        return at_agent::run(args, &point);
+    if let Some(point) = agent_capture::parse_point(args)? {
+        return agent_capture::run(args, &point);
     }
     args.needs().restrict(&args.user)?;
     if args.writes_to_stdout() {
@@ -348,10 +348,15 @@ fn method_parser() -> impl TypedValueParser<Value = CaptureMethod> {
 fn write_into(path: &Path, force: Force, header: (u32, u32)) -> Result<Writing, Failure> {
     // If standard output is closed, another file may have its descriptor.
     if path == Path::new(OUT) {
-        output::is_open()?;
+        output::check_open()?;
     }
     let writer = Writing::begin(path, force.existing(), header);
-    writer.map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
+    writer.map_err(|error| {
+        Failure::usage(format!(
+            "--write: {}",
+            sink::unwritable_message(path, &error)
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -39,7 +39,9 @@ pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
 
 /// Carries out an order: writes the capture to standard output until it ends.
 pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
-    let privileges = Needs::of(&Row::WATCH).bpf().entering(order.site.is_some());
+    let privileges = Needs::of(&Row::WATCH)
+        .bpf()
+        .enters_namespaces(order.site.is_some());
     privileges.restrict(&UserChoice::default())?;
     let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;

@@ -30,16 +30,16 @@ fn an_import_of_journals_interrupted_at_any_step_is_repeated_without_duplicates(
         let added = store.add_campaign(&campaign, &[scenario]);
         added.expect("a new campaign");
         store.gate.stop_after(step);
-        let taken = store.take_in(&journalled);
-        let is_stopped = matches!(taken, Err(StoreError::Stopped));
-        let is_its_own = [
+        let result = store.take_in(&journalled);
+        let is_stopped = matches!(result, Err(StoreError::Stopped));
+        let take_in_steps = [
             Step::SegmentWritten,
             Step::SegmentNamed,
             Step::ColumnsWritten,
             Step::ColumnsNamed,
             Step::EndRecorded,
         ];
-        assert_eq!(is_stopped, is_its_own.contains(&step), "{step:?}");
+        assert_eq!(is_stopped, take_in_steps.contains(&step), "{step:?}");
         drop(store);
 
         let mut store = open(&stored_path);

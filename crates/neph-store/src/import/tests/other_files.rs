@@ -75,10 +75,10 @@ fn an_iperf_file_is_imported_as_the_throughput_check_of_its_run() {
 
 #[test]
 fn a_truncated_iperf_file_has_a_failure_reason() {
-    let cut = IPERF.split("- - -").next().expect("a beginning");
+    let truncated = IPERF.split("- - -").next().expect("a beginning");
     let imported = import(&[
         ("1-a.i250.x1024.csv", RAW.as_bytes()),
-        ("1-iperf_b.txt", cut.as_bytes()),
+        ("1-iperf_b.txt", truncated.as_bytes()),
     ]);
     let campaign = imported.report.campaign.expect("imported");
     let check = &imported.store.throughputs(campaign).expect("readable")[0];

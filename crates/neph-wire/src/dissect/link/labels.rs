@@ -8,10 +8,10 @@ use crate::dissect::NoPacket;
 const BOTTOM: u32 = 0x100;
 
 /// Labels do not identify their payload; IP is recognised by its first four bits.
-pub(super) fn below(mut reader: Reader<'_>) -> Unwrapped<'_> {
+pub(super) fn mpls_payload(mut reader: Reader<'_>) -> Unwrapped<'_> {
     for _ in 0..TAGS_MAX {
         if reader.u32()? & BOTTOM != 0 {
-            let packet = reader.rest();
+            let packet = reader.remaining();
             let is_ip = matches!(packet.first()? >> 4, 4 | 6);
             return Some(is_ip.then(|| plain(packet)).ok_or(NoPacket::NotIp));
         }

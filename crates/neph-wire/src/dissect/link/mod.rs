@@ -31,9 +31,9 @@ const TAGS_MAX: usize = 8;
 type LinkReader = for<'a> fn(Reader<'a>) -> Unwrapped<'a>;
 
 /// Ethertypes of headers between Ethernet and IP, other than VLANs, and their readers.
-const BETWEEN: [(u16, LinkReader); 3] = [
-    (0x8847, labels::below),
-    (0x8848, labels::below),
+const NEXT_LAYERS: [(u16, LinkReader); 3] = [
+    (0x8847, labels::mpls_payload),
+    (0x8848, labels::mpls_payload),
     (0x8864, ppp::over_ethernet),
 ];
 
@@ -140,22 +140,22 @@ impl Link {
             Self::Ethernet => {
                 reader.skip(12)?;
                 let kind = reader.u16()?;
-                behind(kind, reader)
+                after_ethertype(kind, reader)
             }
             Self::Ip => Some(Ok(plain(bytes))),
             Self::Cooked => {
                 reader.skip(14)?;
                 let kind = reader.u16()?;
-                cooked(kind, reader)
+                after_cooked_header(kind, reader)
             }
             Self::Cooked2 => {
                 let kind = reader.u16()?;
                 reader.skip(18)?;
-                cooked(kind, reader)
+                after_cooked_header(kind, reader)
             }
             Self::Loopback => {
                 reader.skip(4)?;
-                Some(Ok(plain(reader.rest())))
+                Some(Ok(plain(reader.remaining())))
             }
             Self::Ppp => ppp(reader),
             Self::PppWithDirection => {
@@ -166,7 +166,7 @@ impl Link {
             Self::CiscoHdlc => {
                 reader.skip(2)?;
                 let kind = reader.u16()?;
-                behind(kind, reader)
+                after_ethertype(kind, reader)
             }
             Self::NetfilterLog => netfilter::netfilter(reader),
             Self::Unknown(_) => Some(Err(NoPacket::NotIp)),
@@ -184,20 +184,20 @@ pub(super) fn ethernet(bytes: &[u8]) -> Unwrapped<'_> {
 }
 
 /// Reads the bytes after the protocol of a cooked capture.
-fn cooked(kind: u16, reader: Reader<'_>) -> Unwrapped<'_> {
+fn after_cooked_header(kind: u16, reader: Reader<'_>) -> Unwrapped<'_> {
     if matches!(kind, COOKED_IPV4 | COOKED_IPV6) {
-        return Some(Ok(plain(reader.rest())));
+        return Some(Ok(plain(reader.remaining())));
     }
-    behind(kind, reader)
+    after_ethertype(kind, reader)
 }
 
 /// Reads the bytes after an ethertype.
-pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Unwrapped<'_> {
+pub(super) fn after_ethertype(mut kind: u16, mut reader: Reader<'_>) -> Unwrapped<'_> {
     let mut vlan = None;
     for _ in 0..TAGS_MAX {
         let framed = match kind {
             IPV4 | IPV6 => {
-                let packet = reader.rest();
+                let packet = reader.remaining();
                 return Some(Ok(Framed { vlan, packet }));
             }
             VLAN | SERVICE_VLAN | OLD_SERVICE_VLAN => {
@@ -209,13 +209,13 @@ pub(super) fn behind(mut kind: u16, mut reader: Reader<'_>) -> Unwrapped<'_> {
             }
             ..ETHERTYPES => {
                 match llc::llc(reader)? {
-                    Ok(behind) => (kind, reader) = behind,
+                    Ok(next) => (kind, reader) = next,
                     Err(reason) => return Some(Err(reason)),
                 }
                 continue;
             }
             _ => {
-                let row = BETWEEN.iter().find(|(ethertype, _)| *ethertype == kind);
+                let row = NEXT_LAYERS.iter().find(|(ethertype, _)| *ethertype == kind);
                 let Some((_, read)) = row else { break };
                 read(reader)?
             }

@@ -14,8 +14,10 @@ pub(super) fn netfilter(mut reader: Reader<'_>) -> Unwrapped<'_> {
         let length_of_value = length.checked_sub(4)?;
         if kind == PAYLOAD {
             // As much of it as was captured.
-            let rest = reader.rest();
-            return Some(Ok(plain(&rest[..rest.len().min(length_of_value)])));
+            let remaining = reader.remaining();
+            return Some(Ok(plain(
+                &remaining[..remaining.len().min(length_of_value)],
+            )));
         }
         reader.skip(length_of_value)?;
         reader.skip(length.next_multiple_of(4) - length)?;

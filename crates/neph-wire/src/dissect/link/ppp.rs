@@ -21,8 +21,8 @@ pub(in crate::dissect) fn ppp(mut reader: Reader<'_>) -> Unwrapped<'_> {
         protocol = protocol << 8 | u16::from(reader.u8()?);
     }
     match protocol {
-        IPV4 | IPV6 => Some(Ok(plain(reader.rest()))),
-        MPLS => labels::below(reader),
+        IPV4 | IPV6 => Some(Ok(plain(reader.remaining()))),
+        MPLS => labels::mpls_payload(reader),
         _ => Some(Err(NoPacket::NotIp)),
     }
 }

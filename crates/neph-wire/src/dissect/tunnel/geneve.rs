@@ -1,6 +1,6 @@
 //! Geneve (RFC 8926).
 
-use super::{Carried, Row, Through, Tunnel, inner, within};
+use super::{Carried, Row, Tunnel, TunnelResult, inner, within};
 use crate::bytes::Reader;
 
 pub(super) const ROW: Row = Row {
@@ -8,7 +8,7 @@ pub(super) const ROW: Row = Row {
     read,
 };
 
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     let mut reader = Reader::new(payload);
     let first = reader.u16()?;
     let kind = reader.u16()?;

@@ -1,6 +1,6 @@
 //! GRE (RFC 2784, 2890) and enhanced GRE of PPTP (RFC 2637).
 
-use super::{Carried, Row, Through, Tunnel, erspan, inner, within};
+use super::{Carried, Row, Tunnel, TunnelResult, erspan, inner, within};
 use crate::bytes::Reader;
 use crate::dissect::NoPacket;
 use crate::dissect::link::ppp;
@@ -19,7 +19,7 @@ const VERSION: u16 = 7;
 /// The protocol type of version 1.
 const PPP: u16 = 0x880b;
 
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     let mut reader = Reader::new(payload);
     let flags = reader.u16()?;
     let kind = reader.u16()?;

@@ -1,6 +1,6 @@
 //! GTP-U, the user plane of mobile networks (3GPP TS 29.281).
 
-use super::{Carried, Row, Through, Tunnel};
+use super::{Carried, Row, Tunnel, TunnelResult};
 use crate::bytes::Reader;
 use crate::dissect::NoPacket;
 use crate::dissect::link::plain;
@@ -21,7 +21,7 @@ const PACKET: u8 = 255;
 /// Maximum number of extension headers of a message; no sender writes as many.
 const EXTENSIONS_MAX: usize = 8;
 
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     let mut reader = Reader::new(payload);
     let (flags, kind) = (reader.u8()?, reader.u8()?);
     if flags & 0xf0 != VERSION || kind != PACKET {
@@ -50,5 +50,5 @@ fn read(payload: &[u8]) -> Through<'_> {
             return Some(Err(NoPacket::NotIp));
         }
     }
-    Some(Ok((Tunnel::Gtp(endpoint), plain(reader.rest()))))
+    Some(Ok((Tunnel::Gtp(endpoint), plain(reader.remaining()))))
 }

@@ -1,6 +1,6 @@
 //! IP in IP (RFC 2003, 4213).
 
-use super::{Carried, Row, Through, Tunnel};
+use super::{Carried, Row, Tunnel, TunnelResult};
 use crate::dissect::link::plain;
 
 pub(super) const ROW: Row = Row {
@@ -9,6 +9,6 @@ pub(super) const ROW: Row = Row {
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "as all rows read")]
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     Some(Ok((Tunnel::Ip, plain(payload))))
 }

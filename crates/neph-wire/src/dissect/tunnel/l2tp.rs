@@ -1,6 +1,6 @@
 //! L2TP version 2 (RFC 2661) with PPP. The header of version 3 does not identify its payload.
 
-use super::{Carried, Row, Through, Tunnel, within};
+use super::{Carried, Row, Tunnel, TunnelResult, within};
 use crate::bytes::Reader;
 use crate::dissect::NoPacket;
 use crate::dissect::link::ppp;
@@ -20,7 +20,7 @@ const VERSION: u16 = 0x000f;
 /// Bits that are 0 in every message.
 const RESERVED: u16 = 0x34f0;
 
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     let mut reader = Reader::new(payload);
     let flags = reader.u16()?;
     if flags & (CONTROL | RESERVED) != 0 || flags & VERSION != 2 {

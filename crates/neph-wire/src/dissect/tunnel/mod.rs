@@ -13,7 +13,7 @@ mod vxlan_gpe;
 
 use std::fmt;
 
-use super::link::{Framed, Unwrapped, behind, ethernet};
+use super::link::{Framed, Unwrapped, after_ethertype, ethernet};
 use super::{NoPacket, Transport};
 use crate::bytes::Reader;
 use crate::ip::IpPacket;
@@ -61,7 +61,7 @@ impl fmt::Display for Tunnel {
 struct Row {
     carried: Carried,
     /// Reads the tunnel header.
-    read: for<'a> fn(&'a [u8]) -> Through<'a>,
+    read: for<'a> fn(&'a [u8]) -> TunnelResult<'a>,
 }
 
 /// The carrier of a tunnel header.
@@ -93,23 +93,23 @@ pub(super) struct Inside<'a> {
 }
 
 /// A tunnel and its payload; `None` where the bytes end within a header.
-type Through<'a> = Option<Result<(Tunnel, Framed<'a>), NoPacket>>;
+type TunnelResult<'a> = Option<Result<(Tunnel, Framed<'a>), NoPacket>>;
 
 /// Reads the payload of a tunnel. An error if the packet is no tunnel packet, or its payload cannot
 /// be read: the caller then keeps the outer packet.
 #[inline]
-pub(super) fn look_through<'a>(
+pub(super) fn unwrap_tunnel<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
 ) -> Result<Inside<'a>, NoPacket> {
     match transport {
         // The fast path: nearly all packets.
         Transport::Tcp { .. } => Err(NoPacket::NotIp),
-        _ => look_into(ip, transport).unwrap_or(Err(NoPacket::Cut)),
+        _ => read_tunnel(ip, transport).unwrap_or(Err(NoPacket::Cut)),
     }
 }
 
-fn look_into<'a>(
+fn read_tunnel<'a>(
     ip: &IpPacket<'a>,
     transport: &Transport<'a>,
 ) -> Option<Result<Inside<'a>, NoPacket>> {
@@ -120,8 +120,9 @@ fn look_into<'a>(
                 .contains(&header.destination)
                 .then_some((row, header.payload)),
             (Carried::UdpEitherWay(ports), Transport::Udp { header, .. }) => {
-                let is_one = ports.contains(&header.destination) || ports.contains(&header.source);
-                is_one.then_some((row, header.payload))
+                let has_tunnel_port =
+                    ports.contains(&header.destination) || ports.contains(&header.source);
+                has_tunnel_port.then_some((row, header.payload))
             }
             (Carried::Ip(protocols), Transport::Other) => {
                 (protocols.contains(&ip.protocol)).then_some((row, ip.payload))
@@ -132,7 +133,7 @@ fn look_into<'a>(
         return Some(Err(NoPacket::NotIp));
     };
     let (tunnel, framed) = match (row.read)(bytes)? {
-        Ok(through) => through,
+        Ok(tunnel_and_payload) => tunnel_and_payload,
         Err(reason) => return Some(Err(reason)),
     };
     let is_ip = matches!(framed.packet.first()? >> 4, 4 | 6);
@@ -144,14 +145,14 @@ fn look_into<'a>(
     Some(inside.ok_or(NoPacket::NotIp))
 }
 
-fn within(tunnel: Tunnel, behind: Unwrapped<'_>) -> Through<'_> {
-    Some(behind?.map(|framed| (tunnel, framed)))
+fn within(tunnel: Tunnel, payload: Unwrapped<'_>) -> TunnelResult<'_> {
+    Some(payload?.map(|framed| (tunnel, framed)))
 }
 
 /// Reads a payload of this protocol type, which is an ethertype.
 fn inner(kind: u16, reader: Reader<'_>) -> Unwrapped<'_> {
     if kind == BRIDGED {
-        return ethernet(reader.rest());
+        return ethernet(reader.remaining());
     }
-    behind(kind, reader)
+    after_ethertype(kind, reader)
 }

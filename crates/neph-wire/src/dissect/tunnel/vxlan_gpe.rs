@@ -1,6 +1,6 @@
 //! VXLAN-GPE, which has a next protocol field (draft-ietf-nvo3-vxlan-gpe).
 
-use super::{Carried, Row, Through, Tunnel, within};
+use super::{Carried, Row, Tunnel, TunnelResult, within};
 use crate::bytes::Reader;
 use crate::dissect::NoPacket;
 use crate::dissect::link::{ethernet, plain};
@@ -20,7 +20,7 @@ const IPV4: u32 = 1;
 const IPV6: u32 = 2;
 const ETHERNET: u32 = 3;
 
-fn read(payload: &[u8]) -> Through<'_> {
+fn read(payload: &[u8]) -> TunnelResult<'_> {
     let mut reader = Reader::new(payload);
     let (first, second) = (reader.u32()?, reader.u32()?);
     let tunnel = Tunnel::Vxlan(second >> 8);
@@ -31,8 +31,8 @@ fn read(payload: &[u8]) -> Through<'_> {
         _ => return Some(Err(NoPacket::NotIp)),
     };
     match next {
-        IPV4 | IPV6 => Some(Ok((tunnel, plain(reader.rest())))),
-        ETHERNET => within(tunnel, ethernet(reader.rest())),
+        IPV4 | IPV6 => Some(Ok((tunnel, plain(reader.remaining())))),
+        ETHERNET => within(tunnel, ethernet(reader.remaining())),
         _ => Some(Err(NoPacket::NotIp)),
     }
 }

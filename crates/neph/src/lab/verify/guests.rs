@@ -41,7 +41,7 @@ impl GuestCheck {
     }
 
     pub(super) fn row(&self) -> VerifiedRow {
-        let verified_where = VerifiedLocation {
+        let location = VerifiedLocation {
             link: "tap".to_owned(),
             from: self.host.clone(),
             to: self.guest.clone(),
@@ -53,7 +53,7 @@ impl GuestCheck {
             ok: self.is_ok(),
             verdict: self.verdict(),
         };
-        VerifiedRow::guest(verified_where, rate)
+        VerifiedRow::guest(location, rate)
     }
 
     fn verdict(&self) -> String {

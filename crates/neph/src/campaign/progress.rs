@@ -9,7 +9,7 @@ use neph_model::{
     Unanswered, Warning,
 };
 
-use super::alarming::AlarmReporter;
+use super::alarm_reporter::AlarmReporter;
 use crate::metrics::RunningExporters;
 use crate::metrics::run::RunMetrics;
 use crate::{output, when};
@@ -18,7 +18,7 @@ use neph_text::counted::counted;
 
 /// Shows progress.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct Progress {
     is_terminal: bool,
     is_quiet: bool,
     remaining: Span,
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     exporters: Option<RunningExporters>,
 }
 
-impl Watch {
+impl Progress {
     pub(super) fn new(is_quiet: bool, alarm_reporter: AlarmReporter) -> Self {
         Self {
             is_terminal: output::can_rewrite(),
@@ -130,7 +130,7 @@ fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[RunningFigur
     )
 }
 
-impl Observer for Watch {
+impl Observer for Progress {
     fn report(&mut self, event: &CampaignEvent<'_>) {
         self.metrics.add_event(event);
         match event {
@@ -216,7 +216,7 @@ fn begin_line(
         open,
         ..
     } = progress;
-    let to_do = match complete {
+    let completed_text = match complete {
         0 => String::new(),
         _ => format!(
             ", {complete} of {} complete, {open} to do",
@@ -224,7 +224,7 @@ fn begin_line(
         ),
     };
     format!(
-        "campaign {name} ({id}): {} x {}{to_do}, about {remaining_text}, \
+        "campaign {name} ({id}): {} x {}{completed_text}, about {remaining_text}, \
          seed {seed}",
         counted(scenarios as u64, "scenario"),
         counted((*blocks).into(), "block")
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_whose_last_hops_are_silent_has_at_most_so_many() {
+    fn a_route_with_silent_last_hops_has_a_maximum_length() {
         let hop = |ttl, answers| neph_model::Hop {
             ttl,
             addresses: vec![[10, 0, 0, 1].into(); answers],
@@ -370,29 +370,29 @@ mod tests {
 
     #[test]
     fn the_reason_for_missing_echoes_is_printed_once() {
-        let mut watch = Watch::new(true, AlarmReporter::new(None));
+        let mut progress = Progress::new(true, AlarmReporter::new(None));
         let missing = |name: &str, reason: &str| Warning::EchoMissing {
             names: vec![name.to_owned()],
             reason: reason.to_owned(),
         };
         let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
         assert_eq!(
-            watch.warning_text(&forbidden),
+            progress.warning_text(&forbidden),
             "  ! W014 echo-missing: no ICMP echo to home: forbidden"
         );
         let repeated = missing("metro", "forbidden");
         assert_eq!(
-            watch.warning_text(&repeated),
+            progress.warning_text(&repeated),
             "  ! W014 echo-missing: no ICMP echo, as before"
         );
         assert_eq!(
-            watch.warning_text(&unknown),
+            progress.warning_text(&unknown),
             "  ! W014 echo-missing: no ICMP echo to b: unknown host"
         );
         let other = Warning::FewMessages { replies: 1 };
         for _ in 0..2 {
             assert_eq!(
-                watch.warning_text(&other),
+                progress.warning_text(&other),
                 "  ! W011 few-messages: only 1 reply"
             );
         }

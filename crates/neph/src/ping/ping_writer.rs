@@ -24,7 +24,7 @@ const MIN_LINE_INTERVAL: Span = Span::from_millis(50);
 const SLOW_INTERVAL: Span = Span::from_secs(2);
 
 /// Writes results.
-pub(super) struct Show<'a> {
+pub(super) struct PingWriter<'a> {
     args: &'a Args,
     out: Box<dyn Write>,
     anchor: Option<Anchor<Local>>,
@@ -82,14 +82,14 @@ impl Echo {
 
     /// Whether the ICMP echo represents the network RTT of `message`: both were sent within one
     /// interval, allowing for the offset between the flows' starts.
-    fn is_of(&self, message: &Message) -> bool {
+    fn is_current_for(&self, message: &Message) -> bool {
         let difference = message.marks.intended - self.sent;
         let max_difference = self.interval + Span::from_nanos(self.interval.nanos() / 2);
         (-max_difference..=max_difference).contains(&difference)
     }
 }
 
-impl<'a> Show<'a> {
+impl<'a> PingWriter<'a> {
     pub(super) fn new(args: &'a Args) -> Result<Self, Failure> {
         let out = sink::open(args.output.as_deref(), args.force)?;
         let second = Second::default();
@@ -200,7 +200,7 @@ impl<'a> Show<'a> {
             return Ok(());
         }
         if self.has_lines() {
-            let echo = self.icmp.filter(|echo| echo.is_of(message));
+            let echo = self.icmp.filter(|echo| echo.is_current_for(message));
             let round_trip = echo.map(|echo| echo.round_trip);
             writeln!(
                 self.out,

@@ -178,9 +178,9 @@ impl WatchOutput {
                 interface: name.clone(),
             },
         });
-        let is_any = self.interface == ANY;
+        let is_any_interface = self.interface == ANY;
         let message = match change {
-            Change::Down(name) if is_any => {
+            Change::Down(name) if is_any_interface => {
                 format!("{name} went down or was removed; the other interfaces are still watched")
             }
             Change::Down(name) => format!("{name} went down or was removed"),

@@ -10,9 +10,9 @@ use neph_model::{Ending, Instant, Local, Span, Stop};
 use neph_probe::{FleetReport, FleetRun, FleetSpec, FleetTally, RefusalWatch, Silence, now};
 
 use super::Args;
+use super::fleet_outcome::{FleetOutcome, FleetSink};
 use super::recorder::{self, FleetRecorder};
 use super::tracing::Tracers;
-use super::watched::{FleetOutcome, FleetSink};
 use crate::exit::Failure;
 use crate::metrics::flows::FlowsMetrics;
 use crate::{awake, output, version};
@@ -28,7 +28,7 @@ const FIRST_REPLY_TIMEOUT: Span = Span::from_secs(15);
 const DIAGNOSIS_DELAY: Span = Span::from_secs(1);
 
 /// A running fleet.
-struct Watch<'a> {
+struct RunningFleet<'a> {
     digest: Digest,
     hosts: WatchedHosts,
     load: LoadMeter,
@@ -71,7 +71,7 @@ pub(super) fn run(
     } = fleet_sink;
     let fleet_run = FleetRun::start(spec, fleet_stop.clone())?;
     let start = now();
-    let mut watch = Watch {
+    let mut running_fleet = RunningFleet {
         digest,
         hosts: WatchedHosts::begin(),
         load: LoadMeter::begin(),
@@ -95,17 +95,17 @@ pub(super) fn run(
         }
         match fleet_run.reports().recv_timeout(STATUS_CHECK_INTERVAL) {
             Ok(report) => {
-                if let Err(error) = watch.add_report(report, &fleet) {
+                if let Err(error) = running_fleet.add_report(report, &fleet) {
                     break Err(error);
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break Ok(()),
         }
-        if let Err(error) = watch.do_periodic_work(&fleet) {
+        if let Err(error) = running_fleet.do_periodic_work(&fleet) {
             break Err(error);
         }
-        if is_endless && watch.is_hopeless() {
+        if is_endless && running_fleet.is_first_reply_overdue() {
             fleet_stop.set();
         }
     };
@@ -114,14 +114,14 @@ pub(super) fn run(
     outcome
         .and_then(|()| Ok(join_result?))
         .inspect_err(|error| {
-            if let Some(recorder) = watch.recorder.take() {
+            if let Some(recorder) = running_fleet.recorder.take() {
                 recorder.abort(error);
             }
         })?;
-    watch.end(args, refusals, stop.is_set())
+    running_fleet.end(args, refusals, stop.is_set())
 }
 
-impl Watch<'_> {
+impl RunningFleet<'_> {
     fn add_report(
         &mut self,
         report: FleetReport,
@@ -251,16 +251,16 @@ impl Watch<'_> {
     }
 
     /// Whether no reply has ever arrived.
-    fn is_hopeless(&mut self) -> bool {
+    fn is_first_reply_overdue(&mut self) -> bool {
         let tally = self.digest.tally();
-        let is_hopeless = tally.replies == 0 && now() - self.start > FIRST_REPLY_TIMEOUT;
-        if is_hopeless && self.early_end_reason.is_none() {
+        let is_overdue = tally.replies == 0 && now() - self.start > FIRST_REPLY_TIMEOUT;
+        if is_overdue && self.early_end_reason.is_none() {
             self.early_end_reason = Some(format!(
                 "no answer for {}, so it ended; with --count or --duration it continues",
                 FIRST_REPLY_TIMEOUT.exact()
             ));
         }
-        is_hopeless
+        is_overdue
     }
 
     fn end(
@@ -270,12 +270,12 @@ impl Watch<'_> {
         is_interrupted: bool,
     ) -> Result<FleetOutcome, Failure> {
         self.digest.finish();
-        let reported_events = self.report_events();
+        let event_result = self.report_events();
         let (traced_routes, uncompared) = self.tracers.take().map(Tracers::end).unwrap_or_default();
-        let reported_traced = self.report_traced(traced_routes);
+        let trace_result = self.report_traced(traced_routes);
         // Results are stored before any failure is reported.
         if let Some(recorder) = &mut self.recorder {
-            recorder.record_rest()?;
+            recorder.record_remaining()?;
         }
         // Before reflectors are queried: the load must be that of the measurement.
         let warnings = self.hosts.warnings(self.load.load());
@@ -291,7 +291,7 @@ impl Watch<'_> {
         let complete_fleet = waiting_fleet.take_if(|_| args.transfers.is_none());
         let end_result = complete_fleet.map(|fleet| fleet.end(&Ending::Complete));
         let campaign = end_result.transpose()?;
-        if let Err(error) = reported_events.and(reported_traced) {
+        if let Err(error) = event_result.and(trace_result) {
             recorder::end_without_transfers(waiting_fleet);
             return Err(error);
         }

@@ -16,10 +16,10 @@ use neph_sys::clock::{Pair, RawNanos, WallNanos};
 use neph_text::create_output;
 use neph_wire::dissect::{Dissected, NoPacket};
 
-use super::watching::WatchOutput;
+use super::watch_output::WatchOutput;
 use super::{Args, intake, outcome};
 use crate::exit::{Failure, Outcome};
-use crate::{at_agents, interrupt, output, read, sink};
+use crate::{agent_points, interrupt, output, read, sink};
 
 /// Periods without packets are shown for at most this time, nanoseconds; a longer gap means that a
 /// clock was set.
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     let watch_output = WatchOutput::new(args)?;
     let points = std::slice::from_ref(point);
-    let agents = at_agents::connect_agents(points, args.control.as_deref(), args.duration)?;
+    let agents = agent_points::connect_agents(points, args.control.as_deref(), args.duration)?;
     let options = RecordingOptions {
         duration: args.duration,
         count: args.count,
@@ -92,7 +92,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
         counters: CaptureCounters::default(),
         period_length: args.every.nanos(),
         period_end: None,
-        is_any: args.interface.ends_with(&format!("/{ANY}")),
+        is_any_interface: args.interface.ends_with(&format!("/{ANY}")),
     };
     let read_result = replay.read(point_recording);
     let fault = recording.fault.map_or(Ok(()), |fault| Err(fault.into()));
@@ -116,9 +116,12 @@ fn copy_capture(args: &Args, point_recording: &PointRecording) -> Result<(), Fai
         let mut destination = create_output(path, args.force.existing())?;
         io::copy(&mut source, &mut destination)
     });
-    result
-        .map(drop)
-        .map_err(|error| Failure::usage(format!("--write: {}", sink::unwritable(path, &error))))
+    result.map(drop).map_err(|error| {
+        Failure::usage(format!(
+            "--write: {}",
+            sink::unwritable_message(path, &error)
+        ))
+    })
 }
 
 /// A capture that is replayed by packet timestamps.
@@ -130,7 +133,7 @@ struct Replay {
     period_length: i64,
     /// The end of the period.
     period_end: Option<i64>,
-    is_any: bool,
+    is_any_interface: bool,
 }
 
 const fn clock_pair(timestamp: i64) -> Pair {
@@ -195,7 +198,7 @@ impl Replay {
         self.counters.packets += 1;
         match packet {
             Ok(packet) => {
-                let interface = if self.is_any { interface } else { 0 };
+                let interface = if self.is_any_interface { interface } else { 0 };
                 let timestamp = Wall::from_unix_nanos(timestamp);
                 self.conversations
                     .add_packet(timestamp, interface, packet, &mut self.watch_output);

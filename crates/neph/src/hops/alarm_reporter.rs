@@ -20,8 +20,8 @@ use neph_capture::path::alarms::SegmentChange;
 use neph_export::Webhook;
 use neph_listen::recording::AlarmListener;
 
-/// The counters.
-const NOUN: &str = "packet";
+/// The samples that the text of an alarm counts.
+const SAMPLE_NOUN: &str = "packet";
 
 /// Destinations of alarms, and the alarms that were reported.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl AlarmListener for AlarmReporter {
         }
         if self.has_lines
             && !self.is_cut_off
-            && let Err(error) = output::line(&json_line(&document))
+            && let Err(error) = output::print_line(&json_line(&document))
         {
             self.end_recording(error);
         }
@@ -146,7 +146,7 @@ impl AlarmListener for AlarmReporter {
 
 /// As text.
 pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
-    let text = sentence(alarm.at, &alarm.change, NOUN);
+    let text = sentence(alarm.at, &alarm.change, SAMPLE_NOUN);
     let direction = alarm.direction.name();
     format!(
         "{text} [{}, {direction}; ± {}]",
