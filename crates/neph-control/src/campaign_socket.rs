@@ -50,7 +50,7 @@ pub enum ControllerPlace {
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignSocketError {
     /// No controller listens at this path.
-    #[error("no controller runs with the folder {path} ({source}); start one with neph control serve --control {path}", path = .path.display())]
+    #[error("cannot connect to the controller in folder {path}: {source}", path = .path.display())]
     NoController {
         /// Its folder.
         path: PathBuf,

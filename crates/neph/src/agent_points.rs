@@ -7,7 +7,7 @@ use neph_control::{AgentCaptures, CampaignSocket, ControllerPlace, LONGEST_CAPTU
 use neph_listen::recording::{Agents, Point};
 use neph_model::{AgentName, Span};
 
-use crate::control::ControllerCommands;
+use crate::controller_commands::ControllerCommands;
 use crate::exit::Failure;
 
 /// Captures in progress, in the controller's folder. Only one command may have this file at a time.

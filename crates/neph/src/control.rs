@@ -4,14 +4,13 @@
 
 mod agents;
 mod campaigns;
-mod hints;
 mod interference;
 mod invite;
 mod schedule;
 mod workspace_tidier;
 
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ use neph_sys::{clock, files};
 use neph_text::counted::counted;
 use serde::Serialize;
 
+use crate::controller_commands::DEFAULT_LISTEN;
 use crate::exit::{Failure, Outcome};
 use crate::metrics::MetricsArgs;
 use crate::metrics::control::ControlMetrics;
@@ -33,7 +33,6 @@ use crate::tidy::RetentionArgs;
 use crate::{format, interrupt, output, value};
 pub(crate) use agents::{Args as AgentsArgs, run as agents};
 use campaigns::StoredCampaigns;
-pub(crate) use hints::ControllerCommands;
 use workspace_tidier::WorkspaceTidier;
 
 /// Interval of checks for ctrl-C.
@@ -42,11 +41,6 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 const CHECKS_PER_STEP: u32 = 20;
 /// How long a controller waits for its runs when it ends.
 const RUNS_END_TIMEOUT: Duration = Duration::from_secs(40);
-
-/// The port of `neph control serve` without `--listen`.
-const DEFAULT_PORT: u16 = 7443;
-/// Its address and port.
-const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 
 /// The default folder of a controller.
 const CONTROL_FOLDER: &str = ".neph-control";

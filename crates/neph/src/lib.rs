@@ -13,6 +13,7 @@ mod cli;
 mod clock;
 mod congestion;
 mod control;
+mod controller_commands;
 mod demo;
 mod diagnose;
 mod execute;

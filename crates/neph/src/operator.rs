@@ -2,6 +2,7 @@
 //!
 //! Owns the options, and the operator's enrolment. neph-control connects to the controller.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
@@ -11,6 +12,7 @@ use neph_agent::remote::{
 use neph_control::{CampaignSocketError, ControllerPlace, OperatorPort};
 
 use crate::agent::read_invitation;
+use crate::controller_commands::no_controller;
 use crate::exit::Failure;
 use crate::output;
 
@@ -154,6 +156,14 @@ fn enrolment_failure(
 pub(crate) fn failure(error: CampaignSocketError) -> Failure {
     match error {
         CampaignSocketError::OperatorPort(error) => Failure::usage(error),
+        CampaignSocketError::NoController { path, source }
+            if matches!(
+                source.kind(),
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Failure::usage(no_controller(&path))
+        }
         error @ CampaignSocketError::NoController { .. } => Failure::usage(error),
         other => Failure::refused(other),
     }

@@ -124,7 +124,7 @@ pub const PARAMETERS: &[PlanParameter] = &[
     },
     PlanParameter {
         name: ParameterName::Measure,
-        about: "`\"messages\"`, `\"tcp throughput\"`, `\"udp throughput 100Mbit/s\"` (or `max`), `\"udp rr\"`, `\"tcp rr\"`, `\"tcp crr\"`, `\"media 3 clients\"`. Optional at the end: `4 streams`; for throughput also `up`, `down` or `both`. All except `\"messages\"` need a `duration` of at least 1 s. See [throughput in plans](../docs/throughput.md#in-plans)",
+        about: "`\"messages\"`, `\"tcp throughput\"`, `\"udp throughput 100Mbit/s\"` (or `max`), `\"udp rr\"`, `\"tcp rr\"`, `\"tcp crr\"`, `\"media 3 clients\"`. Optional at the end: `4 streams`; for throughput also `up`, `down` or `both`. All except `\"messages\"` need a `duration` in whole seconds, at least 1 s. See [throughput in plans](../docs/throughput.md#in-plans)",
         default: "`\"messages\"`",
         is_supported_by: |_| true,
         unsupported_reason: "",

@@ -18,7 +18,8 @@ use neph_lab::Lab;
 use neph_model::{AgentName, Executor, ReflectorOrder, Span, Stop};
 
 use super::PlanSource;
-use crate::control::{self, ControllerCommands};
+use crate::control;
+use crate::controller_commands::ControllerCommands;
 use crate::exit::Failure;
 use crate::lab;
 use crate::operator::{self, OperatorArgs, OperatorController};

@@ -15,8 +15,8 @@ use neph_documents::rows;
 use neph_documents::version::Version;
 use neph_model::AgentName;
 
-use super::hints::{ControllerCommands, no_controller};
 use super::{CONTROL_FOLDER, ControlFolder, has_controller, open_registry, write_document};
+use crate::controller_commands::{ControllerCommands, no_controller};
 use crate::exit::{Failure, Outcome};
 use crate::operator::{self, OperatorArgs};
 use crate::{format, output};

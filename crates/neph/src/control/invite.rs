@@ -12,7 +12,8 @@ use neph_agent::remote::Role;
 use neph_control::{INVITATION_LIFETIME, last_address};
 use neph_sys::random;
 
-use super::{DEFAULT_PORT, NameArgs, now, open_registry};
+use super::{NameArgs, now, open_registry};
+use crate::controller_commands::DEFAULT_PORT;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 

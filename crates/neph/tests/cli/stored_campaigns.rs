@@ -365,7 +365,7 @@ fn a_failed_experiment_is_reported_and_retried_by_resume() {
         let ran = folder.neph(command.iter().copied());
         assert_eq!(ran.status, 1, "{}", ran.err);
         for part in [
-            "has no complete experiment in block 1: asking ws://127.0.0.1:1",
+            "has no complete experiment in block 1: identify the server at ws://127.0.0.1:1",
             "1 of 1 experiments are left to do; neph resume",
         ] {
             assert!(ran.err.contains(part), "{part}: {}", ran.err);

@@ -33,10 +33,11 @@ pub(super) fn contradiction(axes: &Axes) -> Option<(ParameterName, Fault)> {
         return Some((ParameterName::Measure, Fault::new(message, remedy)));
     }
     if let ExperimentLength::Duration(span) = axes.length
-        && span < Measure::SECOND
+        && (span < Measure::SECOND || span.nanos() % Measure::SECOND.nanos() != 0)
     {
-        let message = format!("a transfer lasts at least 1 s, and the duration is {span}");
-        let fault = Fault::new(message, "write a longer duration");
+        let message =
+            format!("a transfer lasts at least 1 s, in whole seconds, and the duration is {span}");
+        let fault = Fault::new(message, "write a duration in whole seconds");
         return Some((ParameterName::Measure, fault));
     }
     None
@@ -179,6 +180,7 @@ mod tests {
             (", \"--throughput=7421\"", "", "serves no throughput tests"),
             ("--throughput=7421", "--throughput=0", "--throughput"),
             ("\"30s\"", "\"900ms\"", "lasts at least 1 s"),
+            ("\"30s\"", "\"1500ms\"", "in whole seconds"),
             (
                 "measure = [\"messages\", \"tcp throughput\", \"udp throughput 100Mbit/s\"]",
                 "throughput_port = 7420",

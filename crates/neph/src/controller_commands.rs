@@ -1,11 +1,16 @@
 //! Commands that an error about an agent or a controller names, with the options of that controller.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use neph_control::last_address;
 use neph_model::AgentName;
 
-use super::DEFAULT_LISTEN;
+/// The port of `neph control serve` without `--listen`.
+pub(crate) const DEFAULT_PORT: u16 = 7443;
+/// Its address and port.
+pub(crate) const DEFAULT_LISTEN: SocketAddr =
+    SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), DEFAULT_PORT);
 
 /// The commands for one controller.
 pub(crate) struct ControllerCommands {
@@ -47,7 +52,7 @@ impl ControllerCommands {
 }
 
 /// That no controller runs in this folder, and how to start it where its agents look for it.
-pub(super) fn no_controller(folder: &Path) -> String {
+pub(crate) fn no_controller(folder: &Path) -> String {
     let address = last_address(folder).filter(|address| *address != DEFAULT_LISTEN);
     let listen = address.map_or_else(String::new, |address| format!(" --listen {address}"));
     let folder = folder.display();
