@@ -114,7 +114,7 @@ fn acknowledge(event: &str, experiment: ExperimentId, acknowledged_messages: u64
 #[derive(Clone, Copy, Debug)]
 struct Acknowledged {
     writer: u32,
-    acknowledged_count: u64,
+    message_count: u64,
     is_finished: bool,
 }
 
@@ -132,7 +132,7 @@ fn parse(line: &str) -> Option<(ExperimentId, Acknowledged)> {
     };
     let acknowledged = Acknowledged {
         writer: writer.parse().ok()?,
-        acknowledged_count: acknowledged_count.parse().ok()?,
+        message_count: acknowledged_count.parse().ok()?,
         is_finished: event == "finished",
     };
     Some((experiment.parse().ok()?, acknowledged))
@@ -230,7 +230,7 @@ fn assert_acknowledged_stored(
 ) {
     let Acknowledged {
         writer,
-        acknowledged_count,
+        message_count: acknowledged_count,
         ..
     } = acknowledged;
     let messages = store.messages(experiment).expect("there");

@@ -22,7 +22,7 @@ pub(super) struct Progress {
     is_terminal: bool,
     is_quiet: bool,
     remaining: Span,
-    progress_text: String,
+    completed_share: String,
     /// The campaign, after it is in the store.
     campaign: Option<CampaignId>,
     /// Why there are no ICMP echoes, if known.
@@ -38,7 +38,7 @@ impl Progress {
             is_terminal: output::can_rewrite(),
             is_quiet,
             remaining: Span::ZERO,
-            progress_text: String::new(),
+            completed_share: String::new(),
             campaign: None,
             without_echo: BTreeSet::new(),
             alarm_reporter,
@@ -84,7 +84,7 @@ impl Progress {
 
     fn set_progress(&mut self, progress: CampaignProgress, remaining: Option<Span>) {
         self.remaining = remaining.unwrap_or(self.remaining);
-        self.progress_text = format!("{}/{}", progress.complete, progress.total);
+        self.completed_share = format!("{}/{}", progress.complete, progress.total);
     }
 
     /// Alarms are printed even without progress output.
@@ -166,7 +166,7 @@ impl Observer for Progress {
                 figures,
             } => {
                 let left = (self.remaining - progress.elapsed).max(Span::ZERO);
-                let (done, label) = (&self.progress_text, running_label(scenario, figures));
+                let (done, label) = (&self.completed_share, running_label(scenario, figures));
                 let (progress, left) = (progress_text(scenario, progress.due, figures), time(left));
                 self.update_line(&format!("[{done}] {label}: {progress} | {left} left"));
             }
@@ -186,7 +186,7 @@ impl Observer for Progress {
                 let end_text = end_text(experiment, figures) + &flags;
                 self.print_line(&format!(
                     "[{}] block {block} {label}: {end_text}",
-                    self.progress_text
+                    self.completed_share
                 ));
             }
             // The final status needs the store.
