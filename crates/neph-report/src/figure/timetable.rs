@@ -65,11 +65,14 @@ pub(super) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
             entries.push((Swatch::Outline(INCOMPLETE_STROKE), "not complete".to_owned()));
         }
         sheet.legend(&entries);
-        for (block, bars) in page_blocks {
-            let names = row_names(bars);
+        let rows_of_blocks: Vec<Vec<String>> = page_blocks.iter().map(|(_, bars)| row_names(bars)).collect();
+        let widths = rows_of_blocks.iter().flatten().map(|name| name_width(name));
+        // All panels of a page have their axis at the same place.
+        let left = widths.fold(0.0, f64::max).min(MAX_NAME_WIDTH) + NAME_MARGIN;
+        for ((block, bars), names) in page_blocks.iter().zip(&rows_of_blocks) {
             let height = 22.0 + ROW_HEIGHT * count(names.len()) + Style::X_AXIS_HEIGHT + 20.0;
             let frame = sheet.take(height);
-            sheet.draw(draw_panel(**block, bars, &names, frame));
+            sheet.draw(draw_panel(**block, bars, names, frame, left));
         }
         let more = match blocks.len().saturating_sub(MAX_BLOCKS) {
             0 => String::new(),
@@ -153,14 +156,12 @@ const fn count(rows: usize) -> f64 {
     rows as f64
 }
 
-fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect) -> Vec<Mark> {
+fn draw_panel(block: u32, bars: &[Bar], names: &[String], frame: Rect, left: f64) -> Vec<Mark> {
     let block_start = bars.iter().map(|bar| bar.from.unix_nanos()).min();
     let block_start = block_start.unwrap_or(0);
     #[expect(clippy::cast_precision_loss, reason = "seconds of a block")]
     let seconds = |wall: Wall| (wall.unix_nanos() - block_start) as f64 / 1e9;
     let duration = bars.iter().map(|bar| seconds(bar.to)).fold(1e-3, f64::max);
-    let widths = names.iter().map(|name| name_width(name));
-    let left = widths.fold(0.0, f64::max).min(MAX_NAME_WIDTH) + NAME_MARGIN;
     let area = Rect::new(
         frame.x + left,
         frame.y + 22.0,
