@@ -9,6 +9,7 @@ use neph_model::{AgentName, Span};
 
 use crate::controller_commands::ControllerCommands;
 use crate::exit::Failure;
+use crate::operator;
 
 /// Captures in progress, in the controller's folder. Only one command may have this file at a time.
 const ORDERS_NAME: &str = "captures";
@@ -53,7 +54,7 @@ pub(crate) fn connect_agents(
     }
     let controller_place = ControllerPlace::Folder(folder.to_owned());
     let socket =
-        CampaignSocket::connect(controller_place, agents.clone()).map_err(Failure::refused)?;
+        CampaignSocket::connect(controller_place, agents.clone()).map_err(operator::failure)?;
     let signer = registry.signer().map_err(Failure::refused)?;
     let captures = AgentCaptures::new(&folder.join(ORDERS_NAME), agents, socket, signer);
     Ok(Some(Box::new(captures.map_err(Failure::refused)?)))
