@@ -22,7 +22,7 @@ pub enum CampaignEvent<'a> {
         /// How far it is.
         progress: CampaignProgress,
         /// Until its end, if nothing fails.
-        left: Span,
+        remaining: Span,
     },
     /// The next block is not due yet.
     Waiting {
@@ -58,7 +58,7 @@ pub enum CampaignEvent<'a> {
         /// How far the campaign is.
         progress: CampaignProgress,
         /// Until the campaign's end, if nothing fails.
-        left: Span,
+        remaining: Span,
     },
     /// A few times a second while experiments run at the same time, or one alone.
     Running {

@@ -292,12 +292,12 @@ impl<'r, 'c> Run<'r, 'c> {
     }
 
     fn carry_out(mut self) -> Result<(Campaign, CampaignProgress), RunError> {
-        let (progress, left) = (self.agenda.progress(), self.time_left());
+        let (progress, remaining) = (self.agenda.progress(), self.time_left());
         self.participants.observer.report(&CampaignEvent::Begun {
             campaign: &self.campaign,
             scenarios: &self.matrix,
             progress,
-            left,
+            remaining,
         });
         self.adopt()?;
         while let Some(slot) = self.next_in_season()? {

@@ -3,9 +3,9 @@
 
 #[path = "delivery/manifests.rs"]
 mod manifests;
-#[path = "delivery/needs.rs"]
+#[path = "delivery/prerequisites.rs"]
 #[expect(dead_code, reason = "packaging needs more of it")]
-mod needs;
+mod prerequisites;
 #[path = "delivery/services.rs"]
 mod services;
 #[path = "delivery/units.rs"]

@@ -4,9 +4,9 @@
 
 #[path = "delivery/image.rs"]
 mod image;
-#[path = "delivery/needs.rs"]
-mod needs;
 #[path = "delivery/package.rs"]
 mod package;
+#[path = "delivery/prerequisites.rs"]
+mod prerequisites;
 #[path = "delivery/schemas.rs"]
 mod schemas;

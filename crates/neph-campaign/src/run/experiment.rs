@@ -148,7 +148,7 @@ impl Run<'_, '_> {
             }
             Err(failure) => Some(RunEnd::from_failure(&failure)),
         };
-        let (progress, left) = (self.agenda.progress(), self.time_left());
+        let (progress, remaining) = (self.agenda.progress(), self.time_left());
         let main = order.experiment.flows.first();
         let reflector = main.is_some_and(|flow| flow.reflector);
         let evaluator = AlarmEvaluator::from_rules(self.plan.alarm_rules(&order.scenario));
@@ -165,7 +165,7 @@ impl Run<'_, '_> {
                 experiment: &order.experiment,
                 scenario: &order.scenario,
                 progress,
-                left,
+                remaining,
             });
         if let Some(address_warning) = &address_warning {
             let event = Event {

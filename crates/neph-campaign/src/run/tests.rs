@@ -45,9 +45,11 @@ struct EventLog(Vec<String>);
 impl Observer for EventLog {
     fn report(&mut self, events: &CampaignEvent<'_>) {
         let message = match events {
-            CampaignEvent::Begun { progress, left, .. } => {
-                format!("begun {} open, {left} left", progress.open)
-            }
+            CampaignEvent::Begun {
+                progress,
+                remaining,
+                ..
+            } => format!("begun {} open, {remaining} left", progress.open),
             CampaignEvent::Waiting { block, until } => {
                 format!("block {block} at {} s", until.unix_nanos() / 1_000_000_000)
             }
@@ -55,7 +57,7 @@ impl Observer for EventLog {
                 let until = until.unix_nanos() / 1_000_000_000;
                 format!("out of season until {season} at {until} s")
             }
-            CampaignEvent::ExperimentBegun { left, .. } => format!("{left} left"),
+            CampaignEvent::ExperimentBegun { remaining, .. } => format!("{remaining} left"),
             CampaignEvent::Running { figures, .. } => {
                 format!("running {} replies", figures[0].tally.replies)
             }

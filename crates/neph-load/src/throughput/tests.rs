@@ -61,15 +61,15 @@ fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(&Server) -> T) -> T {
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
-        let stopped = StopOnDrop(&stop);
-        let worked = work(&server);
-        drop(stopped);
+        let stop_guard = StopOnDrop(&stop);
+        let result = work(&server);
+        drop(stop_guard);
         serving.join().expect("no panic").expect("it serves");
-        worked
+        result
     })
 }
 
-fn measured(test_request: &TestRequest, spec: &ServerSpec) -> (Measured, Vec<Second>) {
+fn measure_with_server(test_request: &TestRequest, spec: &ServerSpec) -> (Measured, Vec<Second>) {
     with_server(spec, |server| {
         let mut seconds = Vec::new();
         let measured = measure(
@@ -95,7 +95,7 @@ fn the_target_rate_is_reached_with_each_protocol_and_direction() {
     for protocol in [Protocol::Tcp, Protocol::Udp] {
         for direction in [Direction::Up, Direction::Down] {
             let (measured, seconds) =
-                measured(&test_request(protocol, direction), &spec(Span::ZERO));
+                measure_with_server(&test_request(protocol, direction), &spec(Span::ZERO));
             assert_eq!(measured.fault, None);
             let [result] = &measured.results()[..] else {
                 panic!("one direction")
@@ -122,7 +122,7 @@ fn both_directions_are_measured_at_the_same_time_on_all_streams() {
             streams: 2,
             ..test_request(protocol, Direction::Both)
         };
-        let (measured, seconds) = measured(&two, &spec(Span::ZERO));
+        let (measured, seconds) = measure_with_server(&two, &spec(Span::ZERO));
         let results = measured.results();
         let directions = results.iter().map(|result| result.direction);
         assert!(directions.eq([Direction::Up, Direction::Down]));
@@ -150,7 +150,7 @@ fn a_slow_receiver_is_reported_as_the_limit() {
             rate_bit_s: None,
             ..test_request(protocol, Direction::Up)
         };
-        let (measured, _) = measured(&max, &slow);
+        let (measured, _) = measure_with_server(&max, &slow);
         let limit = &measured.results()[0].limit;
         assert_eq!(limit.kind, LimitKind::Receiver, "{}", limit.sentence);
     }
@@ -225,7 +225,7 @@ fn a_datagram_above_the_mtu_goes_in_fragments() {
         datagram_bytes: 65_507,
         ..test_request(Protocol::Udp, Direction::Up)
     };
-    let (measured, _) = measured(&large, &spec(Span::ZERO));
+    let (measured, _) = measure_with_server(&large, &spec(Span::ZERO));
     let totals = &measured.results()[0].totals;
     assert!(is_near(totals.goodput, 1.5), "{totals:?}");
 }
@@ -243,11 +243,11 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
             ..test_request(protocol, Direction::Up)
         };
         let measured = with_server(&spec(Span::ZERO), |server| {
-            let within = ThroughputRequest {
+            let permitted_request = ThroughputRequest {
                 permit: &permit,
                 ..request_of(server.address(), &test_request)
             };
-            measure(within, &Stop::new(), &mut |_| {}).expect("it is measured")
+            measure(permitted_request, &Stop::new(), &mut |_| {}).expect("it is measured")
         });
         let sent = measured.results()[0].totals.sent_bytes;
         assert_eq!(measured.results()[0].limit.kind, LimitKind::Policy);
@@ -262,7 +262,7 @@ fn senders_stay_within_the_rate_of_their_permit_with_each_protocol() {
 
 #[test]
 fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
-    const TENTH: i64 = 100_000_000;
+    const TENTH_OF_SECOND_NS: i64 = 100_000_000;
     for (protocol, rate_bit_s, max_rate_bit_s, limit) in [
         (Protocol::Tcp, None, 22_000_000, LimitKind::Policy),
         // Datagrams arrive faster than the budget: nothing can slow their sender down.
@@ -286,7 +286,7 @@ fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
             rate_bit_s,
             ..test_request(protocol, Direction::Up)
         };
-        let (measured, _) = measured(&test_request, &server);
+        let (measured, _) = measure_with_server(&test_request, &server);
         let goodput = measured.results()[0].totals.goodput.0;
         assert!(
             (15_000_000..=max_rate_bit_s).contains(&goodput),
@@ -294,7 +294,7 @@ fn receivers_stay_within_their_permit_and_leave_budget_for_later_messages() {
         );
         assert_eq!(measured.results()[0].limit.kind, limit);
         assert!(permit.spent_today() > 0);
-        let later = neph_sys::clock::raw().0 + TENTH;
+        let later = neph_sys::clock::raw().0 + TENTH_OF_SECOND_NS;
         assert!(permit.message(1_000, later), "{protocol:?}: debt is left");
     }
 }
@@ -308,7 +308,7 @@ fn results_become_quantities_with_their_limit() {
         rate: Some(BitRate(50_000_000)),
     };
     let test_request = super::build_test_request(&test, Span::from_secs(2), None);
-    let (measured, seconds) = measured(&test_request, &spec(Span::ZERO));
+    let (measured, seconds) = measure_with_server(&test_request, &spec(Span::ZERO));
     let quantities = measured.quantities();
     for (goodput, loss) in [
         (Quantity::UpGoodput, Quantity::UpLoss),

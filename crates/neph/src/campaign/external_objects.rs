@@ -106,7 +106,7 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
         .map(|site| site.name.as_str())
         .collect();
     let reflector_sites = lab.reflectors.iter().map(|reflector| &reflector.site);
-    check_stresses(plan, &site_names, problems);
+    check_load_sites(plan, &site_names, problems);
     let named_sites = std::iter::once(&lab.prober)
         .chain(reflector_sites)
         .chain(&plan.referenced_sites);
@@ -129,7 +129,7 @@ fn check_sites_of(plan: &Plan, lab: &LabPlan, topology: &Topology, problems: &Pr
 }
 
 /// Reports every missing site of a load.
-fn check_stresses(plan: &Plan, site_names: &[&str], problems: &Problems<'_>) {
+fn check_load_sites(plan: &Plan, site_names: &[&str], problems: &Problems<'_>) {
     for background_load in &plan.background_loads {
         let loads = background_load.value.loads().iter();
         for load in loads.filter(|load| !site_names.contains(&load.site.as_str())) {

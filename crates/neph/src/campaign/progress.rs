@@ -18,7 +18,7 @@ use neph_text::counted::counted;
 
 /// Shows progress.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ProgressReporter {
     is_terminal: bool,
     is_quiet: bool,
     remaining: Span,
@@ -26,13 +26,13 @@ pub(super) struct Progress {
     /// The campaign, after it is in the store.
     campaign: Option<CampaignId>,
     /// Why there are no ICMP echoes, if known.
-    without_echo: BTreeSet<String>,
+    echo_failure_reasons: BTreeSet<String>,
     alarm_reporter: AlarmReporter,
     metrics: RunMetrics,
     exporters: Option<RunningExporters>,
 }
 
-impl Progress {
+impl ProgressReporter {
     pub(super) fn new(is_quiet: bool, alarm_reporter: AlarmReporter) -> Self {
         Self {
             is_terminal: output::can_rewrite(),
@@ -40,7 +40,7 @@ impl Progress {
             remaining: Span::ZERO,
             completed_share: String::new(),
             campaign: None,
-            without_echo: BTreeSet::new(),
+            echo_failure_reasons: BTreeSet::new(),
             alarm_reporter,
             metrics: RunMetrics::default(),
             exporters: None,
@@ -71,7 +71,9 @@ impl Progress {
     /// The displayed warnings: the reason of missing ICMP echoes only once.
     fn warning_text(&mut self, warning: &Warning) -> String {
         match warning {
-            Warning::EchoMissing { reason, .. } if !self.without_echo.insert(reason.clone()) => {
+            Warning::EchoMissing { reason, .. }
+                if !self.echo_failure_reasons.insert(reason.clone()) =>
+            {
                 format!("  ! {}: no ICMP echo, as before", warning.code())
             }
             // The reason was shown when the lab came up.
@@ -98,6 +100,26 @@ impl Progress {
             self.update_line("");
             self.alarm_reporter.report(experiment, scenario, change);
         }
+    }
+
+    /// Prints the result of an experiment, with its warnings.
+    fn print_experiment_end(
+        &mut self,
+        experiment: &Experiment,
+        scenario: &Scenario,
+        figures: &RunningFigures,
+    ) {
+        let (block, label) = (experiment.block + 1, scenario.label());
+        let warning_texts = experiment
+            .warnings
+            .iter()
+            .map(|warning| self.warning_text(warning));
+        let warnings_text: String = warning_texts.collect();
+        let end_text = end_text(experiment, figures) + &warnings_text;
+        self.print_line(&format!(
+            "[{}] block {block} {label}: {end_text}",
+            self.completed_share
+        ));
     }
 
     /// Updates the progress line.
@@ -130,7 +152,7 @@ fn progress_text(scenario: &Scenario, due_messages: u64, figures: &[RunningFigur
     )
 }
 
-impl Observer for Progress {
+impl Observer for ProgressReporter {
     fn report(&mut self, event: &CampaignEvent<'_>) {
         self.metrics.add_event(event);
         match event {
@@ -138,11 +160,16 @@ impl Observer for Progress {
                 campaign,
                 scenarios,
                 progress,
-                left,
+                remaining,
             } => {
                 self.campaign = Some(campaign.id);
-                self.set_progress(*progress, Some(*left));
-                self.print_line(&begin_line(campaign, scenarios.len(), *progress, *left));
+                self.set_progress(*progress, Some(*remaining));
+                self.print_line(&begin_line(
+                    campaign,
+                    scenarios.len(),
+                    *progress,
+                    *remaining,
+                ));
             }
             CampaignEvent::Waiting { block, .. } => {
                 self.print_line(&format!("waiting for block {}", block + 1));
@@ -157,18 +184,22 @@ impl Observer for Progress {
             }
             CampaignEvent::CheckEnded(check) => self.print_line(&check_line(check)),
             CampaignEvent::TracerouteEnded(route) => self.print_line(&route_line(route)),
-            CampaignEvent::ExperimentBegun { progress, left, .. } => {
-                self.set_progress(*progress, Some(*left));
+            CampaignEvent::ExperimentBegun {
+                progress,
+                remaining,
+                ..
+            } => {
+                self.set_progress(*progress, Some(*remaining));
             }
             CampaignEvent::Running {
                 scenario,
                 progress,
                 figures,
             } => {
-                let left = (self.remaining - progress.elapsed).max(Span::ZERO);
+                let remaining = time((self.remaining - progress.elapsed).max(Span::ZERO));
                 let (done, label) = (&self.completed_share, running_label(scenario, figures));
-                let (progress, left) = (progress_text(scenario, progress.due, figures), time(left));
-                self.update_line(&format!("[{done}] {label}: {progress} | {left} left"));
+                let progress = progress_text(scenario, progress.due, figures);
+                self.update_line(&format!("[{done}] {label}: {progress} | {remaining} left"));
             }
             CampaignEvent::ExperimentEnded {
                 experiment,
@@ -177,17 +208,7 @@ impl Observer for Progress {
                 progress,
             } => {
                 self.set_progress(*progress, None);
-                let (block, label) = (experiment.block + 1, scenario.label());
-                let flags = experiment
-                    .warnings
-                    .iter()
-                    .map(|warning| self.warning_text(warning));
-                let flags: String = flags.collect();
-                let end_text = end_text(experiment, figures) + &flags;
-                self.print_line(&format!(
-                    "[{}] block {block} {label}: {end_text}",
-                    self.completed_share
-                ));
+                self.print_experiment_end(experiment, scenario, figures);
             }
             // The final status needs the store.
             CampaignEvent::Ended { .. } => self.update_line(""),
@@ -321,80 +342,4 @@ fn missing_text(unanswered: Unanswered) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn several_pairs_report_their_lowest_and_highest_median() {
-        let figures = |median, lost| RunningFigures {
-            tally: neph_model::Tally {
-                lost,
-                ..neph_model::Tally::default()
-            },
-            median: Some(Span::from_millis(median)),
-            ..RunningFigures::default()
-        };
-        let line = figures_line_of_all(&[figures(120, 2), figures(35, 1)]);
-        assert_eq!(line, "medians 35.00 ms to 120.00 ms, 3 without a reply");
-        assert_eq!(
-            figures_line_of_all(&[RunningFigures::default(); 2]),
-            "no reply"
-        );
-    }
-
-    #[test]
-    fn a_route_with_silent_last_hops_has_a_maximum_length() {
-        let hop = |ttl, answers| neph_model::Hop {
-            ttl,
-            addresses: vec![[10, 0, 0, 1].into(); answers],
-            round_trips: Vec::new(),
-        };
-        let mut route = Traceroute {
-            block: 0,
-            endpoint: "udp".to_owned(),
-            site: Some("client".to_owned()),
-            destination: [10, 0, 0, 1].into(),
-            started: neph_model::Wall::from_unix_nanos(0),
-            hops: vec![hop(1, 1), hop(2, 0), hop(3, 1)],
-            reached: true,
-            failure: None,
-        };
-        let uncertain_text = "traceroute from client to udp: at most 3 hops";
-        assert_eq!(route_line(&route), uncertain_text);
-        route.hops[1] = hop(2, 1);
-        assert_eq!(route_line(&route), "traceroute from client to udp: 3 hops");
-        route.reached = false;
-        let unreached_text = "traceroute from client to udp: 3 hops, not reached";
-        assert_eq!(route_line(&route), unreached_text);
-    }
-
-    #[test]
-    fn the_reason_for_missing_echoes_is_printed_once() {
-        let mut progress = Progress::new(true, AlarmReporter::new(None));
-        let missing = |name: &str, reason: &str| Warning::EchoMissing {
-            names: vec![name.to_owned()],
-            reason: reason.to_owned(),
-        };
-        let (forbidden, unknown) = (missing("home", "forbidden"), missing("b", "unknown host"));
-        assert_eq!(
-            progress.warning_text(&forbidden),
-            "  ! W014 echo-missing: no ICMP echo to home: forbidden"
-        );
-        let repeated = missing("metro", "forbidden");
-        assert_eq!(
-            progress.warning_text(&repeated),
-            "  ! W014 echo-missing: no ICMP echo, as before"
-        );
-        assert_eq!(
-            progress.warning_text(&unknown),
-            "  ! W014 echo-missing: no ICMP echo to b: unknown host"
-        );
-        let other = Warning::FewMessages { replies: 1 };
-        for _ in 0..2 {
-            assert_eq!(
-                progress.warning_text(&other),
-                "  ! W011 few-messages: only 1 reply"
-            );
-        }
-    }
-}
+mod tests;

@@ -33,8 +33,8 @@ pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
             problems.add(endpoint.address_span.clone(), fault);
         }
     }
-    for stress in &plan_source.plan.background_loads {
-        let targets = stress.value.loads().iter();
+    for background_load in &plan_source.plan.background_loads {
+        let targets = background_load.value.loads().iter();
         let targets = targets.filter_map(|load| load_target(&load.load));
         let mut pairs = targets.flat_map(|target| {
             plan_source
@@ -46,7 +46,7 @@ pub(super) fn check(plan_source: &PlanSource, problems: &Problems<'_>) {
             unreachable_fault(target.ip(), Some(target.port()), lab, lab_topology)
         });
         if let Some(fault) = fault {
-            problems.add(stress.span.clone(), fault);
+            problems.add(background_load.span.clone(), fault);
         }
     }
 }
@@ -76,8 +76,8 @@ fn unreachable_fault(
     let topology = &lab_topology.topology;
     let Some((index, site)) = site_at(topology, ip) else {
         // Overlays, load balancers and guests add IPv4 addresses.
-        let is_known = topology.fixtures.is_empty() || ip.is_ipv6();
-        return unknown_address_fault(ip, topology).filter(|_| is_known);
+        let has_all_addresses = topology.fixtures.is_empty() || ip.is_ipv6();
+        return unknown_address_fault(ip, topology).filter(|_| has_all_addresses);
     };
     if !topology.fixtures.is_empty() {
         return None;
@@ -184,17 +184,17 @@ mod tests {
     #[test]
     fn a_lab_without_any_reflector_answers_no_endpoint_in_it() {
         let problems = problems_text("udp://10.88.0.2:21082", "");
-        let part = "p.toml:7:7: no reflector listens at 10.88.0.2:21082: the lab has none; add \
+        let expected = "p.toml:7:7: no reflector listens at 10.88.0.2:21082: the lab has none; add \
                     [[lab.reflector]] with site = \"virginia\"";
-        assert_eq!(problems, part);
+        assert_eq!(problems, expected);
     }
 
     #[test]
     fn an_address_that_no_site_of_the_lab_has_is_a_mistake_of_the_plan() {
         for url in ["udp://10.88.0.77", "icmp://192.0.2.1", "syn://10.88.0.77:9"] {
             let problems = problems_text(url, "[[lab.reflector]]\nsite = \"virginia\"\n");
-            let part = "p.toml:7:7: no site of the lab has the address";
-            assert!(problems.starts_with(part), "{url}: {problems}");
+            let expected = "p.toml:7:7: no site of the lab has the address";
+            assert!(problems.starts_with(expected), "{url}: {problems}");
             assert!(problems.contains("(virginia)"), "{problems}");
         }
     }
@@ -209,11 +209,12 @@ mod tests {
         assert_eq!(problems_of_load("10.88.0.2:8080"), "");
         assert_eq!(problems_of_load("elsewhere.example:8080"), "");
         let problems = problems_of_load("10.88.0.99:8080");
-        let part = "p.toml:8:10: no site of the lab has the address 10.88.0.99; write for example";
-        assert!(problems.starts_with(part), "{problems}");
+        let expected =
+            "p.toml:8:10: no site of the lab has the address 10.88.0.99; write for example";
+        assert!(problems.starts_with(expected), "{problems}");
         let problems = problems_of_load("10.88.0.2:8081");
-        let part = "p.toml:8:10: no reflector listens at 10.88.0.2:8081";
-        assert!(problems.starts_with(part), "{problems}");
+        let expected = "p.toml:8:10: no reflector listens at 10.88.0.2:8081";
+        assert!(problems.starts_with(expected), "{problems}");
         let problems = problems_of_load("[fd00::1]:8080");
         assert!(
             problems.contains("fd00::1; write for example 10.88."),

@@ -10,13 +10,13 @@ use neph_campaign::{
 };
 use neph_documents::plan::notes;
 use neph_model::{BlockOrder, Campaign, CampaignStatus, Fingerprint, Pins, Stop};
-use neph_store::Store;
+use neph_store::{Store, find};
 
 use super::acknowledge::AcknowledgingObserver;
 use super::alarm_reporter::{self, AlarmReporter};
 use super::cut_off::CutOffCampaign;
 use super::plan_executor::{Control, build_executor, check_lab_permission, reserve_agents};
-use super::progress::Progress;
+use super::progress::ProgressReporter;
 use super::real_clock::RealClock;
 use super::{PlanSource, lab_topologies, load_plan, parse_stored_plan, status, unfinished};
 use crate::approval::Approval;
@@ -28,7 +28,6 @@ use crate::operator::ControllerArgs;
 use crate::workspace::Workspace;
 use crate::{diagnose, interrupt, output, report, version};
 use neph_export::Url;
-use neph_store::find::{self};
 
 /// The order of scenarios within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -315,11 +314,12 @@ fn check_webhook(plan: &Plan, settings: &Settings) -> Result<(), Failure> {
 fn start_progress(
     settings: &Settings,
     bound_exporters: BoundExporters,
-) -> Result<Progress, Failure> {
+) -> Result<ProgressReporter, Failure> {
     let metrics = RunMetrics::default();
     let running_exporters = bound_exporters.begin(metrics.clone())?;
-    let progress = Progress::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
-    Ok(progress.with_metrics(metrics, running_exporters))
+    let progress_reporter =
+        ProgressReporter::new(settings.quiet, AlarmReporter::new(settings.webhook.clone()));
+    Ok(progress_reporter.with_metrics(metrics, running_exporters))
 }
 
 /// Checks that this process may open enough files for all fleets that the plan runs at the same time.

@@ -13,7 +13,7 @@ use neph_sys::restrict::is_root;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::needs::{has_programs, neph, root, run, skip, static_binary, try_run};
+use crate::prerequisites::{has_programs, neph, root, run, skip, static_binary, try_run};
 
 /// An engine starts, or a container.
 const TIMEOUT: Duration = Duration::from_mins(1);

@@ -5,7 +5,7 @@ use std::fs;
 
 use neph_text::{Node, Problems, Source, Value, parse_yaml};
 
-use crate::needs::{neph, root, try_run};
+use crate::prerequisites::{neph, root, try_run};
 
 /// The objects of a manifest.
 fn objects(file: &str) -> Vec<Node> {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use neph_sys::process;
 
-use crate::needs::{has_programs, root, run, static_binary, target, try_run};
+use crate::prerequisites::{has_programs, root, run, static_binary, target, try_run};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 

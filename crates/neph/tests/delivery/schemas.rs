@@ -4,7 +4,7 @@ use std::fs;
 
 use neph_sys::process;
 
-use crate::needs::{has_programs, root, try_run};
+use crate::prerequisites::{has_programs, root, try_run};
 
 #[test]
 fn the_api_of_kubernetes_takes_the_manifests() {

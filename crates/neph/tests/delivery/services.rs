@@ -11,7 +11,7 @@ use neph_sys::deadline::wait_until;
 use neph_sys::process::{self, Request};
 use tempfile::TempDir;
 
-use crate::needs::{neph, try_run};
+use crate::prerequisites::{neph, try_run};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use neph_sys::process;
 
-use crate::needs::{has_programs, neph, root, run, try_run};
+use crate::prerequisites::{has_programs, neph, root, run, try_run};
 
 const UNITS: [&str; 3] = ["neph-agent", "neph-control", "neph-reflector"];
 
 /// The exposure that a unit may have, of 10 (`systemd-analyze security`).
-const MAX_EXPOSED: f64 = 2.5;
+const MAX_EXPOSURE: f64 = 2.5;
 
 fn unit(name: &str) -> String {
     let path = root().join(format!("deploy/systemd/{name}.service"));
@@ -55,8 +55,11 @@ fn systemd_finds_no_mistake_in_the_units() {
 }
 
 #[test]
-fn the_units_are_exposed_little() {
-    if !has_programs("the_units_are_exposed_little", &["systemd-analyze"]) {
+fn the_exposure_level_of_the_units_is_low() {
+    if !has_programs(
+        "the_exposure_level_of_the_units_is_low",
+        &["systemd-analyze"],
+    ) {
         return;
     }
     for name in UNITS {
@@ -66,7 +69,7 @@ fn the_units_are_exposed_little() {
         let level = printed.split("exposure level for ").nth(1);
         let level = level.and_then(|rest| rest.split(' ').nth(1));
         let level: f64 = level.and_then(|level| level.parse().ok()).expect("a level");
-        assert!(level <= MAX_EXPOSED, "{name}: {level}");
+        assert!(level <= MAX_EXPOSURE, "{name}: {level}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::Output;
 use neph_sys::process;
 use serde_json::Value;
 
-use crate::lab::{CauseAt, Lab};
+use crate::lab::{EndpointCause, Lab};
 
 /// Rules about this host and this hour, which no lab decides.
 const DISTURBANCES: [&str; 3] = ["starved-client", "stalled-client", "clock-step"];
@@ -25,7 +25,7 @@ pub(crate) struct DiagnosedCauses {
 }
 
 impl DiagnosedCauses {
-    pub(crate) fn has(&self, (rule, endpoint): CauseAt) -> bool {
+    pub(crate) fn has(&self, (rule, endpoint): EndpointCause) -> bool {
         self.causes
             .contains_key(&(rule.to_owned(), endpoint.to_owned()))
     }

@@ -45,10 +45,10 @@ fn lab(number: usize, causes: &[&Cause], random: &mut Random) -> Lab {
     let mut lab = Lab {
         number,
         endpoints: Vec::new(),
-        restarts: causes
+        slow_start_after_idle: causes
             .iter()
             .any(|cause| cause.rule == "slow-start-after-idle"),
-        echo_ms: 100,
+        echo_interval_ms: 100,
         blocks: 1,
         causes: BTreeSet::new(),
     };
@@ -72,7 +72,7 @@ fn lab(number: usize, causes: &[&Cause], random: &mut Random) -> Lab {
         lab.blocks += 1;
     }
     if lab.endpoints.iter().any(|endpoint| endpoint.seconds < 0.8) {
-        lab.echo_ms = 50;
+        lab.echo_interval_ms = 50;
     }
     lab
 }
@@ -101,7 +101,7 @@ fn add_endpoint_without_cause(lab: &mut Lab, random: &mut Random) {
     // Large messages at long intervals would be a cause where the client forgets its window; and
     // two blocks are to fit.
     let last = lab.endpoints.last().expect("just pushed");
-    let is_cause = lab.restarts && last.sizes[0] > 14_000 && last.interval_ms > 200;
+    let is_cause = lab.slow_start_after_idle && last.sizes[0] > 14_000 && last.interval_ms > 200;
     if is_cause || 2.0 * lab.seconds() > MAX_SECONDS {
         lab.endpoints.pop();
         let healthy_endpoint = healthy_endpoint(NAMES[lab.endpoints.len()], random);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::endpoint::{Endpoint, site};
 
 /// A cause at a place: the rule's name and the endpoint's.
-pub(crate) type CauseAt = (&'static str, &'static str);
+pub(crate) type EndpointCause = (&'static str, &'static str);
 
 /// After which a message is lost. An echo is only known to be lost where an experiment and the second
 /// that it waits for last replies take longer than that.
@@ -19,11 +19,11 @@ pub(crate) struct Lab {
     pub(crate) number: usize,
     pub(crate) endpoints: Vec<Endpoint>,
     /// Whether the client forgets its window while idle.
-    pub(crate) restarts: bool,
-    pub(crate) echo_ms: u64,
+    pub(crate) slow_start_after_idle: bool,
+    pub(crate) echo_interval_ms: u64,
     pub(crate) blocks: u32,
     /// What was put in.
-    pub(crate) causes: BTreeSet<CauseAt>,
+    pub(crate) causes: BTreeSet<EndpointCause>,
 }
 
 impl Lab {
@@ -34,11 +34,12 @@ impl Lab {
     }
 
     pub(crate) fn topology(&self) -> String {
-        let restarts = u8::from(self.restarts);
+        let slow_start_after_idle = u8::from(self.slow_start_after_idle);
         let mut text = "version = 1\n\n".to_owned();
         text += site("client", 1).trim_end();
-        text +=
-            &format!("\nsysctls = {{ \"net.ipv4.tcp_slow_start_after_idle\" = {restarts} }}\n\n");
+        text += &format!(
+            "\nsysctls = {{ \"net.ipv4.tcp_slow_start_after_idle\" = {slow_start_after_idle} }}\n\n"
+        );
         for (number, endpoint) in self.endpoints.iter().enumerate() {
             text += &endpoint.topology(number);
         }
@@ -58,7 +59,7 @@ impl Lab {
         text += &format!(
             "[companion]\ninterval = \"{}ms\"\n\n\
              [lab]\ntopology = \"lab.toml\"\nprober = \"client\"\n\n",
-            self.echo_ms
+            self.echo_interval_ms
         );
         for endpoint in &self.endpoints {
             text += &endpoint.reflector();

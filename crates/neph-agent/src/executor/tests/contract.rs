@@ -10,13 +10,13 @@ use neph_probe::Reflector;
 use super::{LocalExecutor, order, reflector};
 
 /// A reflector that stays for all tests of the contract.
-fn lasting() -> SocketAddr {
-    static OURS: OnceLock<Reflector> = OnceLock::new();
-    OURS.get_or_init(reflector).address()
+fn shared_reflector_address() -> SocketAddr {
+    static REFLECTOR: OnceLock<Reflector> = OnceLock::new();
+    REFLECTOR.get_or_init(reflector).address()
 }
 
-fn of_messages(messages: u64) -> ExperimentOrder {
-    let mut order = order(&format!("ws://{}", lasting()));
+fn order_with_messages(messages: u64) -> ExperimentOrder {
+    let mut order = order(&format!("ws://{}", shared_reflector_address()));
     order.scenario.interval = Span::from_millis(5);
     order.scenario.messages = messages;
     order.timeout = Span::from_secs(1);
@@ -25,8 +25,8 @@ fn of_messages(messages: u64) -> ExperimentOrder {
 
 pub(crate) fn contract_subject() -> contract::Subject {
     contract::Subject {
-        short_order: || of_messages(40),
-        long_order: || of_messages(100_000),
+        short_order: || order_with_messages(40),
+        long_order: || order_with_messages(100_000),
         impossible_order: || order("ws://127.0.0.1:1"),
         journalled: |_, _| panic!("what is measured is reported as it comes"),
     }

@@ -6,7 +6,7 @@ mod each_rule;
 mod echoes;
 mod load;
 mod mtu;
-mod needs;
+mod not_evaluated;
 mod notes;
 mod path;
 mod randomised;

@@ -81,9 +81,10 @@ fn round_trips(
 
 #[test]
 fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
-    let (equal_ports, near_is_low, far_is_low) = ((5_000, 6_000), (53, 40_000), (40_000, 53));
+    let (ephemeral_ports, near_service_ports, far_service_ports) =
+        ((5_000, 6_000), (53, 40_000), (40_000, 53));
     for (skipped, has_earlier_packet) in [(0, true), (0, false), (1, false)] {
-        for ports in [equal_ports, far_is_low] {
+        for ports in [ephemeral_ports, far_service_ports] {
             let durations = round_trips(Direction::Forward, ports, skipped, has_earlier_packet);
             // Of the first question that is seen at the latest.
             let expected_count = 30 - skipped;
@@ -93,7 +94,7 @@ fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
                 "{ports:?} from {skipped}, {has_earlier_packet}"
             );
         }
-        for ports in [equal_ports, near_is_low] {
+        for ports in [ephemeral_ports, near_service_ports] {
             let durations = round_trips(Direction::Reverse, ports, skipped, has_earlier_packet);
             assert_eq!(
                 durations, [0; 0],
@@ -102,9 +103,12 @@ fn requests_of_the_near_end_have_round_trips_and_its_replies_have_none() {
         }
     }
     // Whatever the ports are, where the capture had begun before.
-    assert_eq!(round_trips(Direction::Reverse, far_is_low, 0, true), [0; 0]);
     assert_eq!(
-        round_trips(Direction::Forward, near_is_low, 0, true).len(),
+        round_trips(Direction::Reverse, far_service_ports, 0, true),
+        [0; 0]
+    );
+    assert_eq!(
+        round_trips(Direction::Forward, near_service_ports, 0, true).len(),
         30
     );
 }
@@ -117,7 +121,7 @@ fn the_end_that_starts_the_flows_is_known_by_echoes_and_ports() {
         packet
     };
     let is_from_far = |packets: &[(bool, Vec<u8>)]| {
-        let at = |shift: i64| {
+        let capture_shifted_by = |shift: i64| {
             let packets = packets.iter().zip(1_i64..);
             let packets = packets.map(|((is_forward, bytes), at)| {
                 let delay = if *is_forward { shift } else { -shift };
@@ -125,7 +129,7 @@ fn the_end_that_starts_the_flows_is_known_by_echoes_and_ports() {
             });
             packets.collect::<Vec<_>>()
         };
-        follow(&[&at(0), &at(DELAY)]).is_started_from_far()
+        follow(&[&capture_shifted_by(0), &capture_shifted_by(DELAY)]).is_started_from_far()
     };
     let far_request = [(false, echo(8, 1, false)), (true, echo(0, 2, true))];
     assert!(is_from_far(&far_request));

@@ -17,13 +17,17 @@ fn not_evaluated(messages: &[Message]) -> Vec<String> {
 
 fn message(outcome: Outcome) -> Message {
     let micros_after_start = |micros: i64| Some(Instant::from_nanos(micros * 1000));
-    let mut marks = Marks::intended_at(Instant::from_nanos(0));
-    (marks.dialled, marks.connected, marks.app_recv) = (
+    let mut timestamps = Marks::intended_at(Instant::from_nanos(0));
+    (
+        timestamps.dialled,
+        timestamps.connected,
+        timestamps.app_recv,
+    ) = (
         micros_after_start(3),
         micros_after_start(103),
         micros_after_start(103),
     );
-    let mut message = Message::new(FlowIndex(0), Seq(0), marks);
+    let mut message = Message::new(FlowIndex(0), Seq(0), timestamps);
     message.outcome = outcome;
     message
 }
