@@ -10,7 +10,8 @@ use neph_model::{FlowRoute, Instant, Local, MplsLabel, ReadBy, Span, TraceKind};
 use super::steps::Steps;
 use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Ask, ProbeMatching, ReceivedAnswer, Tracer, Turn};
+use crate::trace::tracer::Tracer;
+use crate::trace::tracer_io::{Action, ProbeMatching, ProbeToSend, ReceivedAnswer};
 
 /// Most probes of a flow to one hop.
 const MAX_ASKED: usize = 12;
@@ -24,7 +25,7 @@ const PORTS: u16 = 24;
 pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     let mut steps = Steps(bytes);
     let [settings, needed] = [0; 2].map(|_: u8| steps.next().unwrap_or(0));
-    let apart = if settings & 1 == 0 {
+    let matching = if settings & 1 == 0 {
         ProbeMatching::ByNumber
     } else {
         ProbeMatching::OneAtATime
@@ -40,11 +41,11 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
     spec.queries = settings / 32 + 1;
     let mut world = World {
         now: Instant::from_nanos(0),
-        tracer: Tracer::new(&spec, apart, Instant::from_nanos(0)),
+        tracer: Tracer::new(&spec, matching, Instant::from_nanos(0)),
         coming: BTreeMap::new(),
         requests: Vec::new(),
         port: 1,
-        apart,
+        matching,
         spec,
     };
     world.carry_out(&mut steps);
@@ -55,11 +56,11 @@ pub fn trace(bytes: &[u8]) -> Vec<FlowRoute> {
 struct World {
     tracer: Tracer,
     spec: TraceSpec,
-    apart: ProbeMatching,
+    matching: ProbeMatching,
     now: Instant<Local>,
     /// By arrival time, then by the number of the probe.
     coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer>,
-    requests: Vec<(Instant<Local>, Ask)>,
+    requests: Vec<(Instant<Local>, ProbeToSend)>,
     /// The next flow's port.
     port: u16,
 }
@@ -75,16 +76,16 @@ impl World {
                 self.requests.len()
             );
             match self.tracer.poll(self.now) {
-                Turn::Over => return,
-                Turn::MoreFlows(count) => {
+                Action::Done => return,
+                Action::AddFlows(count) => {
                     let left = usize::from(PORTS.saturating_sub(self.port));
                     let count = u16::try_from(count.min(left)).expect("no more than ports");
                     let ports: Vec<u16> = (self.port..self.port + count).collect();
                     self.port += count;
                     self.tracer.add(&ports);
                 }
-                Turn::Ask(ask) => self.ask(ask, steps),
-                Turn::Wait(until) => {
+                Action::Send(probe) => self.send(probe, steps),
+                Action::Wait(until) => {
                     // Work that it has just found may be due at once.
                     idle = if until > self.now { 0 } else { idle + 1 };
                     assert!(idle < 3, "it waits for what has been");
@@ -104,10 +105,10 @@ impl World {
         }
     }
 
-    fn ask(&mut self, ask: Ask, steps: &mut Steps<'_>) {
-        self.requests.push((self.now, ask));
+    fn send(&mut self, probe: ProbeToSend, steps: &mut Steps<'_>) {
+        self.requests.push((self.now, probe));
         if steps.next().is_some_and(|byte| byte & 1 == 0) {
-            self.tracer.on_tx_timestamp(ask.probe, self.now);
+            self.tracer.on_tx_timestamp(probe.id, self.now);
         }
         // Most are answered once; some not at all, some by several hosts, some by an unrelated host.
         while let Some(step) = steps.next()
@@ -120,7 +121,7 @@ impl World {
                 _ => AnswerKind::Exceeded,
             };
             let is_third_party = step & 7 == 7;
-            let (mut port, mut number) = (ask.port, ask.number);
+            let (mut port, mut number) = (probe.port, probe.number);
             if is_third_party {
                 (port, number) = (port ^ 1, u16::from(steps.next().unwrap_or(0)));
             }
@@ -131,9 +132,9 @@ impl World {
             };
             let received = ReceivedAnswer {
                 port,
-                number: (self.apart == ProbeMatching::ByNumber).then_some(number),
+                number: (self.matching == ProbeMatching::ByNumber).then_some(number),
                 answer: Answer {
-                    from: self.router(step, ask.ttl, steps),
+                    from: self.router(step, probe.ttl, steps),
                     kind,
                     at,
                     read_by: ReadBy::Kernel,
@@ -170,18 +171,18 @@ impl World {
             let to_it: Vec<_> = self
                 .requests
                 .iter()
-                .filter(|(_, ask)| ask.ttl == ttl)
+                .filter(|(_, probe)| probe.ttl == ttl)
                 .collect();
             let is_spaced = to_it.windows(2).all(|pair| pair[1].0 - pair[0].0 >= min);
             assert!(is_spaced, "{ttl}: faster than a router may be asked");
         }
-        let beyond = |(_, ask): &(_, Ask)| !(1..=self.spec.max_hops).contains(&ask.ttl);
+        let beyond = |(_, probe): &(_, ProbeToSend)| !(1..=self.spec.max_hops).contains(&probe.ttl);
         assert!(!self.requests.iter().any(beyond));
         for route in self.tracer.routes() {
             let of_flow = self
                 .requests
                 .iter()
-                .filter(|(_, ask)| ask.port == route.source_port);
+                .filter(|(_, probe)| probe.port == route.source_port);
             let probe_count: u32 = route.hops.iter().map(|hop| hop.probes).sum();
             assert!(probe_count as usize <= of_flow.count(), "{route:?}");
             assert!((1..).zip(&route.hops).all(|(ttl, hop)| hop.ttl == ttl));

@@ -13,7 +13,8 @@ use neph_wire::stamp::{Auth, ErrorEstimate, Format, SenderPacket, Timestamp};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::flow::{AnswerKind, ProbeId};
-use super::tracer::{Ask, Tracer};
+use super::tracer::Tracer;
+use super::tracer_io::ProbeToSend;
 use crate::stamp_clock::{StampClock, now};
 use crate::synchrony::Synchrony;
 
@@ -36,7 +37,7 @@ pub(super) trait Carrier {
     ///
     /// # Errors
     /// No probe can be sent: no route, or a local firewall.
-    fn send(&mut self, ask: &Ask) -> io::Result<()>;
+    fn send(&mut self, probe: &ProbeToSend) -> io::Result<()>;
 
     /// Waits until `until` or until something arrives, and passes all arrivals to the tracer.
     ///

@@ -9,7 +9,8 @@ use neph_model::{Instant, Local, Span};
 
 use super::flow::{AnswerKind, Probe};
 use super::trace_settings::Retry;
-use super::tracer::{Tracer, Turn};
+use super::tracer::Tracer;
+use super::tracer_io::Action;
 
 /// Time between two probes to silent hops: a little more than a host waits between two answers.
 const PROBE_INTERVAL: Span = Span::from_millis(1100);
@@ -21,19 +22,19 @@ const RETRY_EACH: usize = 2;
 impl Tracer {
     /// Asks the silent hops before the end again, one at a time, until an answer makes the end certain.
     /// `None`: nothing is uncertain.
-    pub(super) fn ask_in_doubt(&mut self, now: Instant<Local>) -> Option<Turn> {
+    pub(super) fn retry_silent_hop(&mut self, now: Instant<Local>) -> Option<Action> {
         if self.settings.retry != Retry::InDoubt {
             return None;
         }
         in_doubt(&self.probes, &[])?;
-        let ready = self.probes.last()?.sent + PROBE_INTERVAL;
-        if now < ready {
-            return Some(Turn::Wait(ready));
+        let next_send_at = self.probes.last()?.sent + PROBE_INTERVAL;
+        if now < next_send_at {
+            return Some(Action::Wait(next_send_at));
         }
         let repeated = &self.repeated;
         let ttl = in_doubt(&self.probes, repeated).filter(|_| repeated.len() < MAX_RETRIES)?;
         self.repeated.push(ttl);
-        self.ask(0, ttl, now).map(Turn::Ask)
+        self.create_probe(0, ttl, now).map(Action::Send)
     }
 }
 
@@ -89,7 +90,7 @@ mod tests {
                 at: Instant::from_nanos(0),
                 read_by: ReadBy::Kernel,
             }),
-            open: false,
+            is_pending: false,
         })
         .collect()
     }

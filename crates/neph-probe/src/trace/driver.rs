@@ -17,7 +17,8 @@ use super::plain::Plain;
 use super::raw::Raw;
 use super::spec::{FlowSet, PortUse, Sockets, TraceSpec};
 use super::spread::Spread;
-use super::tracer::{ProbeMatching, Tracer, Turn};
+use super::tracer::Tracer;
+use super::tracer_io::{Action, ProbeMatching};
 use crate::ProbeError;
 use crate::stamp_clock::{StampClock, now};
 
@@ -60,7 +61,7 @@ pub fn trace(
             kind: spec.kind,
             started: driven.started,
             routes: driven.tracer.routes(),
-            enough: driven.tracer.enough(),
+            enough: driven.tracer.has_enough_flows(),
         },
         answered: driven.tracer.answered(),
         left_out: driven.left_out,
@@ -84,8 +85,8 @@ pub(super) fn driven<R: Send>(
     result: impl Fn(Driven) -> R + Sync,
 ) -> Result<R, ProbeError> {
     let here = || -> Result<R, ProbeError> {
-        let (carrier, apart) = open(spec)?;
-        let mut driver = Driver::new(spec, carrier, apart);
+        let (carrier, matching) = open(spec)?;
+        let mut driver = Driver::new(spec, carrier, matching);
         let started = StampClock::new().anchor().wall;
         let stopped = driver.run(stop)?;
         Ok(result(Driven {
@@ -246,9 +247,9 @@ impl Ports {
 }
 
 impl<'a> Driver<'a> {
-    fn new(spec: &'a TraceSpec, carrier: Box<dyn Carrier>, apart: ProbeMatching) -> Self {
+    fn new(spec: &'a TraceSpec, carrier: Box<dyn Carrier>, matching: ProbeMatching) -> Self {
         Self {
-            tracer: Tracer::new(spec, apart, now()),
+            tracer: Tracer::new(spec, matching, now()),
             ports: match &spec.flows {
                 FlowSet::These(ports) => Ports::Given(ports.iter().copied().collect()),
                 FlowSet::Count { first, .. } | FlowSet::Enough { first, .. } => {
@@ -269,24 +270,24 @@ impl<'a> Driver<'a> {
         while !stop.is_set() {
             let now = now();
             match self.tracer.poll(now) {
-                Turn::Ask(ask) => {
+                Action::Send(probe) => {
                     self.await_budget(stop).map_err(&fault)?;
-                    self.carrier.send(&ask).map_err(&fault)?;
+                    self.carrier.send(&probe).map_err(&fault)?;
                     self.carrier
                         .take_in(now, &mut self.tracer)
                         .map_err(&fault)?;
                 }
-                Turn::Wait(until) => {
+                Action::Wait(until) => {
                     let until = until.min(now + Stop::POLL_INTERVAL);
                     self.carrier
                         .take_in(until, &mut self.tracer)
                         .map_err(&fault)?;
                 }
-                Turn::MoreFlows(count) => {
+                Action::AddFlows(count) => {
                     let ports = self.ports(count)?;
                     self.tracer.add(&ports);
                 }
-                Turn::Over => return Ok(false),
+                Action::Done => return Ok(false),
             }
         }
         Ok(true)

@@ -24,7 +24,7 @@ pub(super) struct HopState {
     /// Flows that want to ask, in order.
     pub(super) waiting: VecDeque<usize>,
     /// When the next may.
-    pub(super) ready: Instant<Local>,
+    pub(super) next_send_at: Instant<Local>,
     /// Current time between two probes.
     interval: Span,
     /// By the settings.
@@ -41,7 +41,7 @@ impl HopState {
     pub(super) fn new(min_interval: Span, now: Instant<Local>) -> Self {
         Self {
             waiting: VecDeque::new(),
-            ready: now,
+            next_send_at: now,
             interval: min_interval,
             min_interval,
             answers: 0,
@@ -53,7 +53,7 @@ impl HopState {
 
     /// A probe leaves.
     pub(super) fn note_request(&mut self, now: Instant<Local>) {
-        self.ready = now + self.interval;
+        self.next_send_at = now + self.interval;
     }
 
     /// Records an answer: back to the settings' pace, a little each time.
@@ -65,9 +65,9 @@ impl HopState {
 
     /// Records a timeout; the flow had this many answers here before. If any flow got answers, it may be a
     /// limit: halves the pace, once for all probes that were in flight together.
-    pub(super) fn silent(&mut self, now: Instant<Local>, patience: Span, answers: u32) {
+    pub(super) fn silent(&mut self, now: Instant<Local>, timeout: Span, answers: u32) {
         self.silences += 1;
-        let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= patience);
+        let is_repeat = self.slowed.is_none_or(|slowed| now - slowed >= timeout);
         self.limited |= answers > 0;
         let slowest = if self.limited {
             MAX_PROBE_INTERVAL.max(self.min_interval)
@@ -77,7 +77,7 @@ impl HopState {
         if self.answers > 0 && is_repeat && self.interval < slowest {
             self.interval = self.interval.times(2).min(slowest);
             self.slowed = Some(now);
-            self.ready = self.ready.max(now + self.interval);
+            self.next_send_at = self.next_send_at.max(now + self.interval);
         }
     }
 

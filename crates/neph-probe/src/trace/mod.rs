@@ -19,6 +19,7 @@ pub(crate) mod spec;
 mod spread;
 mod trace_settings;
 pub(crate) mod tracer;
+pub(crate) mod tracer_io;
 mod traceroute;
 
 pub use driver::{Traced, Tracing, trace, trace_flow};

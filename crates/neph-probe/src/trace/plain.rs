@@ -18,7 +18,8 @@ use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::carrier::{self, Carrier};
 use super::flow::{Answer, AnswerKind, ProbeId};
-use super::tracer::{Ask, ReceivedAnswer, Tracer};
+use super::tracer::Tracer;
+use super::tracer_io::{ProbeToSend, ReceivedAnswer};
 use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
@@ -70,13 +71,13 @@ impl Plain {
         Ok(socket)
     }
 
-    fn payload(&self, ask: &Ask) -> Option<Vec<u8>> {
+    fn payload(&self, probe: &ProbeToSend) -> Option<Vec<u8>> {
         match self.kind {
             TraceKind::Icmp => {
                 let ends = (self.source, self.destination.ip());
-                probe::echo(ends, ask.port, ask.number).map(Vec::from)
+                probe::echo(ends, probe.port, probe.number).map(Vec::from)
             }
-            TraceKind::Udp | TraceKind::Syn => Some(carrier::stamp_request(ask.number)),
+            TraceKind::Udp | TraceKind::Syn => Some(carrier::stamp_request(probe.number)),
         }
     }
 
@@ -176,16 +177,16 @@ impl Carrier for Plain {
         !std::mem::take(&mut self.flows).is_empty()
     }
 
-    fn send(&mut self, ask: &Ask) -> io::Result<()> {
-        let Some(bytes) = self.payload(ask) else {
+    fn send(&mut self, probe: &ProbeToSend) -> io::Result<()> {
+        let Some(bytes) = self.payload(probe) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        let Some(flow) = self.flows.get_mut(&ask.port) else {
+        let Some(flow) = self.flows.get_mut(&probe.port) else {
             return Ok(());
         };
-        carrier::set_ttl(&SockRef::from(&flow.socket), self.destination, ask.ttl)?;
+        carrier::set_ttl(&SockRef::from(&flow.socket), self.destination, probe.ttl)?;
         let FlowSocket { socket, sent } = flow;
-        carrier::send_counted(socket, sent, ask.probe, || socket.send(&bytes))
+        carrier::send_counted(socket, sent, probe.id, || socket.send(&bytes))
     }
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {

@@ -18,7 +18,8 @@ use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 use super::carrier::{self, BALANCE_AT, Carrier};
 use super::flow::{Answer, AnswerKind, ProbeId};
 use super::spec::PortUse;
-use super::tracer::{Ask, ReceivedAnswer, Tracer};
+use super::tracer::Tracer;
+use super::tracer_io::{ProbeToSend, ReceivedAnswer};
 use crate::fleet::take_bound;
 use crate::stamp_clock::{StampClock, now};
 
@@ -88,29 +89,29 @@ impl Raw {
     }
 
     /// The bytes after the IP header.
-    fn probe(&self, ask: &Ask) -> Option<Vec<u8>> {
-        let source = SocketAddr::new(self.source, ask.port);
+    fn probe(&self, probe: &ProbeToSend) -> Option<Vec<u8>> {
+        let source = SocketAddr::new(self.source, probe.port);
         match (self.kind, self.ports) {
             (TraceKind::Udp, PortUse::Ours) => {
-                let payload = carrier::stamp_request(ask.number);
-                probe::udp(source, self.destination, &payload, BALANCE_AT, ask.number)
+                let payload = carrier::stamp_request(probe.number);
+                probe::udp(source, self.destination, &payload, BALANCE_AT, probe.number)
             }
             (TraceKind::Udp, PortUse::Shared) => probe::udp(
                 source,
                 self.destination,
                 &NON_STAMP_PAYLOAD,
                 BALANCE_AT,
-                ask.number,
+                probe.number,
             ),
             (TraceKind::Syn, PortUse::Ours) => {
-                probe::syn(source, self.destination, seq_of(ask.port, ask.number))
+                probe::syn(source, self.destination, seq_of(probe.port, probe.number))
             }
             (TraceKind::Syn, PortUse::Shared) => {
-                probe::mute_syn(source, self.destination, seq_of(ask.port, ask.number))
+                probe::mute_syn(source, self.destination, seq_of(probe.port, probe.number))
             }
             (TraceKind::Icmp, _) => {
                 let ends = (self.source, self.destination.ip());
-                probe::echo(ends, ask.port, ask.number).map(Vec::from)
+                probe::echo(ends, probe.port, probe.number).map(Vec::from)
             }
         }
     }
@@ -302,13 +303,13 @@ impl Carrier for Raw {
         self.holders.drain(..).count() > 0
     }
 
-    fn send(&mut self, ask: &Ask) -> io::Result<()> {
-        let Some(bytes) = self.probe(ask) else {
+    fn send(&mut self, probe: &ProbeToSend) -> io::Result<()> {
+        let Some(bytes) = self.probe(probe) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
-        carrier::set_ttl(&SockRef::from(&self.sender), self.destination, ask.ttl)?;
+        carrier::set_ttl(&SockRef::from(&self.sender), self.destination, probe.ttl)?;
         let send = || self.sender.send(&bytes);
-        carrier::send_counted(&self.sender, &mut self.sent, ask.probe, send)
+        carrier::send_counted(&self.sender, &mut self.sent, probe.id, send)
     }
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use neph_model::{FlowHop, FlowRoute, Instant, Local, PathHash, ReadBy, Span, TraceEnd};
 
-use super::flow::{Answer, AnswerKind, FlowState, Probe, Spot};
+use super::flow::{Answer, AnswerKind, FlowHopState, FlowState, Probe};
 use super::tracer::Tracer;
 
 impl Tracer {
@@ -43,7 +43,7 @@ impl Tracer {
         let hops: Vec<FlowHop> = (1..=last)
             .map(|ttl| {
                 let probes = by_ttl.get(&ttl).unwrap_or(&none);
-                hop(ttl, flow.spot(ttl), probes)
+                hop(ttl, flow.hop(ttl), probes)
             })
             .collect();
         let addresses: Vec<Option<IpAddr>> = hops.iter().map(|hop| hop.address).collect();
@@ -62,9 +62,14 @@ impl Tracer {
         let Some(end) = flow.end else {
             return flow.last_answered();
         };
-        let is_hole = |ttl: u8| flow.spot(ttl).is_some_and(|spot| spot.address.is_none());
-        match self.distance {
-            Some(distance) if flow.arrived && (distance..end).all(is_hole) => distance.min(end),
+        let is_hole = |ttl: u8| {
+            flow.hop(ttl)
+                .is_some_and(|flow_hop| flow_hop.address.is_none())
+        };
+        match self.destination_distance {
+            Some(distance) if flow.reached_destination && (distance..end).all(is_hole) => {
+                distance.min(end)
+            }
             _ => end,
         }
     }
@@ -82,7 +87,7 @@ impl Tracer {
         if flow.end.is_some() && answers().any(|answer| answer.kind == AnswerKind::Arrived) {
             return TraceEnd::Reached;
         }
-        if let Some(at) = flow.looped {
+        if let Some(at) = flow.loop_router {
             return TraceEnd::Loop { at };
         }
         if flow.end.is_some()
@@ -91,7 +96,7 @@ impl Tracer {
             return refused;
         }
         let known = self
-            .distance
+            .destination_distance
             .is_some_and(|distance| flow.last_answered() < distance);
         if !flow.finished {
             TraceEnd::Stopped
@@ -103,7 +108,7 @@ impl Tracer {
     }
 }
 
-fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
+fn hop(ttl: u8, flow_hop: Option<&FlowHopState>, probes: &[&Probe]) -> FlowHop {
     let mut rtts_by_address: BTreeMap<IpAddr, Vec<Span>> = BTreeMap::new();
     let mut by_program = false;
     for (from, span, read_by) in probes.iter().filter_map(|probe| round_trip(probe)) {
@@ -111,7 +116,7 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
         by_program |= read_by == ReadBy::Program;
     }
     let count = |address: &IpAddr| rtts_by_address.get(address).map(Vec::len);
-    let first = spot.and_then(|spot| spot.address);
+    let first = flow_hop.and_then(|flow_hop| flow_hop.address);
     let max = rtts_by_address.values().map(Vec::len).max();
     // The first to answer, if several answered equally often: multipath detection used that one.
     let address = first.filter(|first| count(first) == max).or_else(|| {
@@ -134,7 +139,9 @@ fn hop(ttl: u8, spot: Option<&Spot>, probes: &[&Probe]) -> FlowHop {
         } else {
             ReadBy::Kernel
         },
-        labels: spot.map(|spot| spot.labels.clone()).unwrap_or_default(),
+        labels: flow_hop
+            .map(|flow_hop| flow_hop.labels.clone())
+            .unwrap_or_default(),
     }
 }
 

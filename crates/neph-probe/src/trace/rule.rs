@@ -18,7 +18,7 @@ struct Router {
 
 impl Tracer {
     /// How many flows to add now; 0: there are enough.
-    pub(super) fn lacking(&self) -> usize {
+    pub(super) fn missing_flow_count(&self) -> usize {
         let known_count = self.flows.len();
         let FlowSet::Enough {
             needed, max_flows, ..
@@ -33,7 +33,7 @@ impl Tracer {
             .unwrap_or(usize::MAX)
             .saturating_sub(known_count);
         // Without room some are still missing: the trace ends and reports that.
-        lacking(&self.flows, needed)
+        missing_flow_count(&self.flows, needed)
             .min(known_count)
             .min(room.max(1))
     }
@@ -51,7 +51,7 @@ impl Tracer {
 }
 
 /// Flows to add so that every router has enough, if they spread like those before.
-fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
+fn missing_flow_count(flows: &[FlowState], needed: &[u32]) -> usize {
     let flow_count = u32::try_from(flows.len()).unwrap_or(u32::MAX);
     let routers = routers(flows);
     let lacks = routers.values().map(|router| {
@@ -66,7 +66,7 @@ fn lacking(flows: &[FlowState], needed: &[u32]) -> usize {
 /// Next hops of each router, by distance and address; distance 0 is this host. If there is any answer at a
 /// distance, flows without an answer there do not count.
 fn routers(flows: &[FlowState]) -> BTreeMap<(u8, Option<IpAddr>), Router> {
-    let address = |flow: &FlowState, ttl| flow.spot(ttl).and_then(|spot| spot.address);
+    let address = |flow: &FlowState, ttl| flow.hop(ttl).and_then(|flow_hop| flow_hop.address);
     let answers = |ttl: &u8| flows.iter().any(|flow| address(flow, *ttl).is_some());
     let answering: BTreeSet<u8> = (1..=u8::MAX).filter(answers).collect();
     let mut routers: BTreeMap<(u8, Option<IpAddr>), Router> = BTreeMap::new();

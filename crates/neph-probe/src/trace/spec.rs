@@ -73,7 +73,7 @@ pub struct TraceSpec {
     /// Probes of each flow to each hop, 1 to 100; without answers a few more are sent.
     pub queries: u8,
     /// How long to wait for an answer.
-    pub patience: Span,
+    pub timeout: Span,
     /// Most probes per second to each distance, at least 1: routers answer few.
     pub hop_rate: u32,
     /// Most probes per second in all, at least 1.
@@ -93,7 +93,7 @@ impl TraceSpec {
             sockets: Sockets::BestPermitted,
             max_hops: 30,
             queries: 3,
-            patience: Span::from_secs(1),
+            timeout: Span::from_secs(1),
             hop_rate: 50,
             rate: 500,
             permit: Permit::ANYTHING,

@@ -13,7 +13,8 @@ use socket2::{Protocol, SockAddr, SockRef, Socket, Type};
 
 use super::carrier::{self, Carrier};
 use super::flow::{Answer, ProbeId};
-use super::tracer::{Ask, ReceivedAnswer, Tracer};
+use super::tracer::Tracer;
+use super::tracer_io::{ProbeToSend, ReceivedAnswer};
 use crate::stamp_clock::{StampClock, now};
 
 /// The usual first port of traceroutes: hardly any program listens there.
@@ -87,11 +88,11 @@ impl Carrier for Spread {
         false
     }
 
-    fn send(&mut self, ask: &Ask) -> io::Result<()> {
-        carrier::set_ttl(&SockRef::from(&self.socket), self.destination, ask.ttl)?;
-        let to = SockAddr::from(self.to(ask.number));
+    fn send(&mut self, probe: &ProbeToSend) -> io::Result<()> {
+        carrier::set_ttl(&SockRef::from(&self.socket), self.destination, probe.ttl)?;
+        let to = SockAddr::from(self.to(probe.number));
         let send = || self.socket.send_to(&PAYLOAD, &to);
-        carrier::send_counted(&self.socket, &mut self.sent, ask.probe, send)
+        carrier::send_counted(&self.socket, &mut self.sent, probe.id, send)
     }
 
     fn take_in(&mut self, until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use neph_model::{Span, TraceEnd};
 
 use super::spec::FlowSet;
-use super::tracer::ProbeMatching;
+use super::tracer_io::ProbeMatching;
 use net::{Net, Run, Stage, addr, hash, run, spec};
 
 /// For 99 %: 8, 15, 21, 28, 36 ... (neph-stats derives them).
@@ -49,9 +49,9 @@ fn addresses(run: &Run) -> Vec<Vec<Option<IpAddr>>> {
 
 #[test]
 fn a_trace_reports_each_hop_of_a_path_with_its_rtts() {
-    for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
+    for matching in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![hop(1), hop(2), hop(3)]);
-        let run = run(&spec(these(2)), apart, &mut net);
+        let run = run(&spec(these(2)), matching, &mut net);
         let expected = vec![
             Some(addr(1)),
             Some(addr(2)),
@@ -208,9 +208,9 @@ fn balancing_by_destination_is_one_path() {
 
 #[test]
 fn silent_hops_are_gaps_and_get_few_probes() {
-    for apart in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
+    for matching in [ProbeMatching::ByNumber, ProbeMatching::OneAtATime] {
         let mut net = Net::new(vec![hop(1), Stage::Silent, Stage::Silent, hop(4)]);
-        let run = run(&spec(these(32)), apart, &mut net);
+        let run = run(&spec(these(32)), matching, &mut net);
         let expected = vec![
             Some(addr(1)),
             None,

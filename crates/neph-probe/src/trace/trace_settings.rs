@@ -22,36 +22,36 @@ pub(super) enum Window {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TraceSettings {
     /// Hops of one flow that are asked at the same time, if probes can be distinguished.
-    pub(super) at_once: u8,
+    pub(super) max_hops_in_flight: u8,
     pub(super) window: Window,
     /// Probes of one flow that may be in flight to a hop at the same time.
-    pub(super) together: u32,
+    pub(super) max_probes_in_flight: u32,
     /// This many consecutive hops without an answer end a flow.
     pub(super) gap: u8,
     /// A router at this many distances is a loop, which ends the flow.
-    pub(super) rounds: usize,
+    pub(super) loop_threshold: usize,
     pub(super) retry: Retry,
 }
 
 impl TraceSettings {
     /// Slow and thorough: thousands of flows may share a router.
     pub(super) const FLOWS: Self = Self {
-        at_once: 6,
+        max_hops_in_flight: 6,
         window: Window::Sliding,
-        together: 1,
+        max_probes_in_flight: 1,
         gap: 5,
-        rounds: 3,
+        loop_threshold: 3,
         retry: Retry::EachHop,
     };
 
     /// Fast: the farthest hop is known after a few seconds, even after silent hops. Each probe may take
     /// another path, so the same router at several distances is no loop.
     pub(super) const TRACEROUTE: Self = Self {
-        at_once: 8,
+        max_hops_in_flight: 8,
         window: Window::Batches,
-        together: u32::MAX,
+        max_probes_in_flight: u32::MAX,
         gap: u8::MAX,
-        rounds: usize::MAX,
+        loop_threshold: usize::MAX,
         retry: Retry::InDoubt,
     };
 }

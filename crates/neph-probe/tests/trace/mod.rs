@@ -38,7 +38,7 @@ fn spec(family: Family, kind: TraceKind, flows: FlowSet) -> TraceSpec {
     TraceSpec {
         hop_rate: 400,
         rate: 2000,
-        patience: Span::from_millis(300),
+        timeout: Span::from_millis(300),
         ..TraceSpec::new(destination, kind, flows)
     }
 }

@@ -145,7 +145,7 @@ impl Args {
             },
             max_hops: self.max_hops,
             queries: self.queries,
-            patience: self.timeout,
+            timeout: self.timeout,
             hop_rate: self.hop_rate,
             rate: self.rate,
             ..TraceSpec::new(destination, kind, self.flow_set())

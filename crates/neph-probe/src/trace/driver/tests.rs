@@ -7,7 +7,7 @@ use neph_model::{Instant, Local, ReadBy};
 use super::*;
 use crate::fleet::Blocks;
 use crate::trace::flow::{Answer, AnswerKind};
-use crate::trace::tracer::{Ask, ReceivedAnswer};
+use crate::trace::tracer_io::{ProbeToSend, ReceivedAnswer};
 
 #[test]
 fn a_port_of_a_block_claimed_by_a_fleet_is_not_traced() {
@@ -35,7 +35,7 @@ struct LimitedCarrier {
     /// Other threads took the files that it had reported as free.
     wording: Option<usize>,
     held_ports: BTreeSet<u16>,
-    requests: Vec<Ask>,
+    requests: Vec<ProbeToSend>,
 }
 
 impl Carrier for LimitedCarrier {
@@ -55,20 +55,20 @@ impl Carrier for LimitedCarrier {
         !std::mem::take(&mut self.held_ports).is_empty()
     }
 
-    fn send(&mut self, ask: &Ask) -> io::Result<()> {
+    fn send(&mut self, probe: &ProbeToSend) -> io::Result<()> {
         assert!(
-            self.held_ports.contains(&ask.port),
-            "it is not ours: {ask:?}"
+            self.held_ports.contains(&probe.port),
+            "it is not ours: {probe:?}"
         );
-        self.requests.push(*ask);
+        self.requests.push(*probe);
         Ok(())
     }
 
     fn take_in(&mut self, _until: Instant<Local>, tracer: &mut Tracer) -> io::Result<()> {
-        for ask in self.requests.drain(..) {
+        for probe in self.requests.drain(..) {
             tracer.on_answer(&ReceivedAnswer {
-                port: ask.port,
-                number: Some(ask.number),
+                port: probe.port,
+                number: Some(probe.number),
                 answer: Answer {
                     from: [127, 0, 0, 1].into(),
                     kind: AnswerKind::Arrived,

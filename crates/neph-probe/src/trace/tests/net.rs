@@ -8,7 +8,8 @@ use neph_model::{FlowRoute, Instant, Local, ReadBy, Span, TraceKind, Wall};
 use crate::trace::Route;
 use crate::trace::flow::{Answer, AnswerKind};
 use crate::trace::spec::{FlowSet, TraceSpec};
-use crate::trace::tracer::{Ask, ProbeMatching, ReceivedAnswer, Tracer, Turn};
+use crate::trace::tracer::Tracer;
+use crate::trace::tracer_io::{Action, ProbeMatching, ProbeToSend, ReceivedAnswer};
 
 pub(super) const DESTINATION: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 
@@ -91,15 +92,15 @@ impl Net {
         routers.chain([DESTINATION]).collect()
     }
 
-    fn answer(&mut self, ask: &Ask, now: Instant<Local>) -> Option<(IpAddr, AnswerKind)> {
-        self.farthest = self.farthest.max(ask.ttl);
+    fn answer(&mut self, probe: &ProbeToSend, now: Instant<Local>) -> Option<(IpAddr, AnswerKind)> {
+        self.farthest = self.farthest.max(probe.ttl);
         self.sends
-            .push(((now - Instant::from_nanos(0)).nanos(), ask.ttl));
+            .push(((now - Instant::from_nanos(0)).nanos(), probe.ttl));
         self.packets += 1;
         if hash(77, self.packets) % 100 < self.loss_percent {
             return None;
         }
-        let last = usize::from(ask.ttl - 1);
+        let last = usize::from(probe.ttl - 1);
         for stage in self.stages.iter().take(last) {
             if let Stage::Refuses(router, code) = stage {
                 return Some((addr(*router), AnswerKind::Unreachable(*code)));
@@ -113,7 +114,7 @@ impl Net {
                 (!self.mute && !limited).then_some((DESTINATION, AnswerKind::Arrived))
             }
             Some(Stage::Silent) => None,
-            Some(Stage::Flows(choose)) => Some((addr(choose(ask.port)), AnswerKind::Exceeded)),
+            Some(Stage::Flows(choose)) => Some((addr(choose(probe.port)), AnswerKind::Exceeded)),
             Some(Stage::Packets(among)) => {
                 let at = hash(5, self.packets) % among.len() as u64;
                 let router = among[usize::try_from(at).expect("small")];
@@ -143,44 +144,44 @@ impl Net {
 }
 
 /// Traces until it is over.
-pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run {
+pub(super) fn run(spec: &TraceSpec, matching: ProbeMatching, net: &mut Net) -> Run {
     let started = Instant::from_nanos(0);
     let mut now = started;
-    let mut tracer = Tracer::new(spec, apart, now);
+    let mut tracer = Tracer::new(spec, matching, now);
     let mut coming: BTreeMap<(Instant<Local>, usize), ReceivedAnswer> = BTreeMap::new();
     let mut port = 1000;
-    for turn in 0..1_000_000 {
+    for action_number in 0..1_000_000 {
         if net.until.is_some_and(|until| now - started >= until) {
             break;
         }
         match tracer.poll(now) {
-            Turn::Over => break,
-            Turn::MoreFlows(count) => {
+            Action::Done => break,
+            Action::AddFlows(count) => {
                 let last = port + u16::try_from(count).expect("few");
                 tracer.add(&(port..last).collect::<Vec<u16>>());
                 port = last;
             }
-            Turn::Ask(ask) => {
-                if let Some((from, kind)) = net.answer(&ask, now) {
-                    let at = now + Span::from_millis(10).times(i64::from(ask.ttl));
+            Action::Send(probe) => {
+                if let Some((from, kind)) = net.answer(&probe, now) {
+                    let at = now + Span::from_millis(10).times(i64::from(probe.ttl));
                     let answer = Answer {
                         from,
                         kind,
                         at,
                         read_by: ReadBy::Kernel,
                     };
-                    let number = (apart == ProbeMatching::ByNumber).then_some(ask.number);
+                    let number = (matching == ProbeMatching::ByNumber).then_some(probe.number);
                     let received = ReceivedAnswer {
-                        port: ask.port,
+                        port: probe.port,
                         number,
                         answer,
                         labels: Vec::new(),
                     };
-                    coming.insert((at, turn), received);
+                    coming.insert((at, action_number), received);
                 }
-                tracer.on_tx_timestamp(ask.probe, now);
+                tracer.on_tx_timestamp(probe.id, now);
             }
-            Turn::Wait(until) => {
+            Action::Wait(until) => {
                 let first = coming.keys().next().copied().filter(|(at, _)| *at <= until);
                 now = first.map_or(until, |(at, _)| at).max(now);
                 if let Some(received) = first.and_then(|first| coming.remove(&first)) {
@@ -191,7 +192,7 @@ pub(super) fn run(spec: &TraceSpec, apart: ProbeMatching, net: &mut Net) -> Run 
     }
     Run {
         routes: tracer.routes(),
-        enough: tracer.enough(),
+        enough: tracer.has_enough_flows(),
         duration: now - started,
         all_hops: tracer.all_hops(Wall::from_unix_nanos(0)),
     }

@@ -5,7 +5,7 @@ use neph_model::{Permit, Span, TraceLimits};
 use super::hop;
 use super::net::{DESTINATION, Net, Run, Stage, addr, run};
 use crate::trace::spec::TraceSpec;
-use crate::trace::tracer::ProbeMatching;
+use crate::trace::tracer_io::ProbeMatching;
 
 fn traced(net: &mut Net) -> Run {
     let spec = TraceSpec::traceroute(DESTINATION, TraceLimits::default(), Permit::ANYTHING);
