@@ -13,9 +13,9 @@ use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, Packe
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
+use crate::capture_samples;
 use crate::failure::failed;
 use crate::order_context::OrderContext;
-use crate::sampling;
 use crate::wall_clock::now;
 
 /// Memory in which packets wait, at most: it is locked.
@@ -78,7 +78,7 @@ pub(crate) fn capture(
     let captured = thread::scope(|scope| {
         let _sampler = order
             .samples
-            .then(|| sampling::begin(scope, output.path(), output.context));
+            .then(|| capture_samples::begin(scope, output.path(), output.context));
         record(order, &mut capture_interface, file, output.context)
     });
     output.context.report(Update::Captured(output.path()));

@@ -16,7 +16,9 @@ use crate::capture_order::CaptureOutput;
 use crate::failure::failed;
 use crate::lab_handle::{LabAccess, LabHandle};
 use crate::order_context::OrderContext;
-use crate::{capture_order, check, experiments, flows, load, ping_between, reflector_order};
+use crate::{
+    capture_order, experiments, flows, idle_pings, load, reflector_order, throughput_check,
+};
 
 /// Largest number of updates that wait to be read. Beyond it the order's thread waits, and results of its
 /// flows stay in their own queues.
@@ -192,16 +194,16 @@ fn carry_out(order: &Order, context: &OrderContext, lab_handle: &LabHandle) {
         Order::Experiments(orders) => {
             OrderResult::Experiments(experiments::carry_out(orders, context, lab_handle))
         }
-        Order::Throughput(order) => {
-            OrderResult::Throughput(check::measure_throughput(order, context, lab_handle))
-        }
+        Order::Throughput(order) => OrderResult::Throughput(throughput_check::measure_throughput(
+            order, context, lab_handle,
+        )),
         Order::Traceroute(order) => {
             let site = lab_handle.placement(order.site.as_deref());
             OrderResult::Traceroute(flows::trace(order, site, context))
         }
         Order::Pings(order) => {
             if let Ok(site) = lab_handle.placement(order.site.as_deref()) {
-                ping_between::ping(order, site.as_ref(), context);
+                idle_pings::ping(order, site.as_ref(), context);
             }
             OrderResult::Pings
         }

@@ -9,7 +9,7 @@ use crate::flows::{self, Ready};
 use crate::lab_handle::{LabHandle, Stay};
 use crate::order_context::OrderContext;
 use crate::running_experiment::{self, RunningExperiment, SharedContext};
-use crate::{caps, reflector_check};
+use crate::{reflector_check, reflector_refusals};
 
 pub(crate) mod start;
 
@@ -122,7 +122,7 @@ fn run(
     let unanswered = experiments
         .iter_mut()
         .map(|experiment| experiment.as_mut().ok()?.take_earlier_refusals());
-    let refusals = caps::collect_refusals(&unanswered.collect::<Vec<_>>());
+    let refusals = reflector_refusals::collect_refusals(&unanswered.collect::<Vec<_>>());
     let ends = experiments.into_iter().zip(refusals);
     ends.map(|(experiment, refusals)| Ok(experiment?.end(&shared, refusals)))
         .collect()

@@ -18,13 +18,13 @@ use neph_probe::{
 use echo_flows::add_echo_flows;
 pub(crate) use echo_flows::echo_to;
 
-use crate::caps;
 use crate::experiments::start;
 use crate::failure::{failed, not_found};
 use crate::fleet::build_fleet_spec;
 use crate::order_context::OrderContext;
 use crate::provenance::host_facts_at_site;
 use crate::redirects::follow_redirects;
+use crate::reflector_refusals;
 use crate::transfer::{TransferSpec, transfer_spec};
 
 /// Least time to wait for the peer's identification. This is before the measurement, so a short
@@ -47,7 +47,7 @@ pub(crate) struct Ready {
     /// What the order wants alongside the main flow and cannot have.
     pub(crate) missing: Vec<Missing>,
     /// What the fleet's reflector refused before.
-    pub(crate) refusals: Option<caps::EarlierRefusals>,
+    pub(crate) refusals: Option<reflector_refusals::EarlierRefusals>,
     /// The server that answers the main flow.
     pub(crate) discovery_result: Discovery,
     /// The redirects that led there, in words.
@@ -99,7 +99,7 @@ pub(crate) fn ready(
         specs,
         refusals: fleet
             .as_ref()
-            .and_then(|fleet| caps::EarlierRefusals::of(&discovery, fleet)),
+            .and_then(|fleet| reflector_refusals::EarlierRefusals::of(&discovery, fleet)),
         fleet,
         transfer: None,
         missing,

@@ -10,13 +10,13 @@ use neph_model::{
 };
 use neph_probe::{FleetRun, Flow as RunningFlow};
 
-use crate::caps::EarlierRefusals;
 use crate::cores::AllowedCores;
 use crate::failure::failed;
 use crate::flows::{Missing, Ready};
 use crate::host_sampler::HostSampler;
-use crate::intake::Intake;
 use crate::order_context::OrderContext;
+use crate::record_collector::RecordCollector;
+use crate::reflector_refusals::EarlierRefusals;
 use crate::transfer::TransferRun;
 use crate::{LoadSample, load_rates, reflector_check, trace};
 
@@ -32,7 +32,7 @@ pub(crate) struct RunningExperiment<'a> {
     order: &'a ExperimentOrder,
     context: &'a OrderContext,
     ready: Ready,
-    intake: Intake,
+    collector: RecordCollector,
     host: HostFacts,
     /// Which its threads may use.
     cores: AllowedCores,
@@ -81,22 +81,22 @@ impl<'a> RunningExperiment<'a> {
         let cores = neph_probe::at_site(ready.site.as_ref(), AllowedCores::of_thread)
             .map_err(|error| failed("inspect the host", error))?;
         let traced_flows = order.trace.map_or(0, |trace| trace.flows);
-        let mut intake = Intake::new(ready.origin)
+        let mut collector = RecordCollector::new(ready.origin)
             .with_same_clock(ready.discovery_result.same_clock)
-            .tracing(traced_flows)
-            .sampling(host_sampler);
+            .with_traced_slots(traced_flows)
+            .with_host_sampler(host_sampler);
         for missing in ready.missing.drain(..) {
-            intake.add_missing_echo(missing, FlowIndex(0));
+            collector.add_missing_echo(missing, FlowIndex(0));
         }
         for redirect in ready.redirects.drain(..) {
-            intake.add_redirect(redirect);
+            collector.add_redirect(redirect);
         }
         let mut experiment = Self {
             order,
             context,
             host: std::mem::take(&mut ready.host),
             ready,
-            intake,
+            collector,
             cores,
             stop_on_drop: StopOnDrop(Stop::new()),
             running_flows: Vec::new(),
@@ -155,13 +155,13 @@ impl<'a> RunningExperiment<'a> {
     }
 
     fn record(&mut self) {
-        let records = self.intake.records();
+        let records = self.collector.records();
         self.context.record(self.order.experiment.id, records);
     }
 
     fn take_fleet(&mut self) {
         if let Some(fleet_run) = &self.fleet
-            && !self.intake.take_fleet(fleet_run.reports())
+            && !self.collector.take_fleet(fleet_run.reports())
             && let Some(fleet_run) = self.fleet.take()
         {
             self.fault = fleet_run.join().err().map(|error| error.to_string());
@@ -171,7 +171,7 @@ impl<'a> RunningExperiment<'a> {
     fn take_transfer(&mut self) {
         let Some(run) = &self.transfer else { return };
         let at_ns = (neph_probe::now() - self.ready.origin.at).nanos();
-        let has_more = run.take_samples(at_ns, self.intake.samples());
+        let has_more = run.take_samples(at_ns, self.collector.samples());
         if let Some(run) = self.transfer.take_if(|_| !has_more) {
             match run.join() {
                 Ok(result) => {
@@ -203,14 +203,14 @@ impl<'a> RunningExperiment<'a> {
             Some(spec) => Some(spec.fleet.slots),
             None => self.has_unidentified_peer().then_some(1),
         };
-        flows.is_some_and(|flows| self.intake.is_unseen(flows))
+        flows.is_some_and(|flows| self.collector.is_unseen(flows))
             && neph_probe::now() - self.ready.origin.at >= FIRST_ANSWER_TIMEOUT
     }
 
     fn take_flows(&mut self) {
         for (running_flow, spec) in self.running_flows.iter_mut().zip(&self.ready.specs) {
             if let Some(flow) = running_flow
-                && !self.intake.take(flow.reports(), spec.index)
+                && !self.collector.take(flow.reports(), spec.index)
                 && let Some(flow) = running_flow.take()
                 && let Err(error) = flow.join()
             {
@@ -218,7 +218,7 @@ impl<'a> RunningExperiment<'a> {
                     self.fault = Some(error.to_string());
                 } else {
                     let (name, reason) = (spec.name.clone(), error.to_string());
-                    self.intake
+                    self.collector
                         .add_missing_echo(Missing { name, reason }, spec.index);
                 }
             }
@@ -232,7 +232,7 @@ impl<'a> RunningExperiment<'a> {
     /// The reflector to ask for refusals by its caps. `None` if all messages were answered, or the run was
     /// interrupted.
     pub(crate) fn take_earlier_refusals(&mut self) -> Option<EarlierRefusals> {
-        let is_whole = self.intake.fleet().is_some_and(|tally| tally.is_whole());
+        let is_whole = self.collector.fleet().is_some_and(|tally| tally.is_whole());
         if self.context.stop().is_set() || is_whole {
             return None;
         }
@@ -248,27 +248,27 @@ impl<'a> RunningExperiment<'a> {
         let is_stopped = self.context.stop().is_set();
         let ended = self.ended.unwrap_or_else(neph_probe::anchor);
         let load_samples = load_rates::samples(&shared.loads, self.ready.origin.at, ended.at);
-        self.intake.samples().extend(load_samples);
+        self.collector.samples().extend(load_samples);
         let ending = match (self.fault.take(), is_stopped) {
             (_, true) if self.ready.transfer.is_some() => Ending::Interrupted,
             (Some(fault), _) => Ending::Failed(fault),
             (None, true) => Ending::Interrupted,
             (None, false) if self.transfer_result.is_some() => Ending::Complete,
-            (None, false) => self.intake.verdict(),
+            (None, false) => self.collector.verdict(),
         };
-        let mut warnings = self.intake.warnings();
+        let mut warnings = self.collector.warnings();
         warnings.extend(refusal_warnings);
         if self.ready.transfer.is_none() {
             warnings.extend(reflector_check::sizes_warning(&self.ready.specs[0]));
         }
         warnings.extend(shared.warnings.iter().cloned());
-        self.host.congestion_control = self.intake.congestion();
+        self.host.congestion_control = self.collector.congestion();
         let mut flows = self.ready.flows();
-        self.intake.place_sources(&mut flows);
+        self.collector.place_sources(&mut flows);
         let trace = match ending {
             Ending::Complete => {
                 let stop = self.context.stop();
-                trace::trace_routes(self.order, &self.ready, &mut self.intake, stop)
+                trace::trace_routes(self.order, &self.ready, &mut self.collector, stop)
             }
             Ending::Interrupted | Ending::Failed(_) => None,
         };
@@ -279,8 +279,8 @@ impl<'a> RunningExperiment<'a> {
             flows,
             trace,
             quantities: self.transfer_result.take().map(|result| result.quantities),
-            late: self.intake.fleet().map(|tally| tally.late),
-            anchors: self.intake.into_anchors(),
+            late: self.collector.fleet().map(|tally| tally.late),
+            anchors: self.collector.into_anchors(),
             host: self.host,
             load: self.cores.load((&shared.stat.0, &shared.stat.1)),
             warnings,

@@ -20,12 +20,12 @@ const MAX_STREAMS_RATE: BitRate = BitRate(100_000_000);
 #[derive(Debug)]
 pub(crate) struct Reflecting {
     reflector: Reflector,
-    _companion: Vec<Serving>,
+    _companion: Vec<RunningService>,
 }
 
 /// Why nothing answers.
 #[derive(Debug, thiserror::Error)]
-pub enum ReflectingError {
+pub enum ReflectorError {
     /// The reflector.
     #[error(transparent)]
     Reflector(#[from] ProbeError),
@@ -52,17 +52,17 @@ impl Reflecting {
         spec: &ReflectorSpec,
         site: Option<&Placement>,
         permit: &Permit,
-    ) -> Result<Self, ReflectingError> {
-        let services = Bound::alongside(spec, site, permit)?;
+    ) -> Result<Self, ReflectorError> {
+        let services = BoundService::alongside(spec, site, permit)?;
         let reflector = match site {
             Some(site) => Reflector::start_in(spec, site)?,
             None => Reflector::start(spec)?,
         };
-        let servings: Result<Vec<Serving>, ReflectingError> =
-            services.into_iter().map(Bound::serve).collect();
+        let running_services: Result<Vec<RunningService>, ReflectorError> =
+            services.into_iter().map(BoundService::serve).collect();
         Ok(Self {
             reflector,
-            _companion: servings?,
+            _companion: running_services?,
         })
     }
 
@@ -83,7 +83,7 @@ pub enum Service {
 
 /// A port that is taken for a service.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundService {
     server: Server,
     site: Option<Placement>,
 }
@@ -94,7 +94,7 @@ enum Server {
     Media(media::Server),
 }
 
-impl Bound {
+impl BoundService {
     /// Takes the ports of all additional services of a reflector.
     ///
     /// # Errors
@@ -103,7 +103,7 @@ impl Bound {
         spec: &ReflectorSpec,
         site: Option<&Placement>,
         permit: &Permit,
-    ) -> Result<Vec<Self>, ReflectingError> {
+    ) -> Result<Vec<Self>, ReflectorError> {
         let address_with = |port: NonZeroU16| SocketAddr::new(spec.address.ip(), port.get());
         let mut servers = Vec::new();
         if let Some(port) = spec.throughput {
@@ -127,7 +127,7 @@ impl Bound {
     ///
     /// # Errors
     /// The thread cannot be begun.
-    pub fn serve(self) -> Result<Serving, ReflectingError> {
+    pub fn serve(self) -> Result<RunningService, ReflectorError> {
         let Self { server, site } = self;
         let (service, address) = match &server {
             Server::Throughput(server) => (Service::Throughput, server.address()),
@@ -152,11 +152,11 @@ impl Bound {
             }
         };
         let thread = Builder::new().name("serving".to_owned()).spawn(work);
-        Ok(Serving {
+        Ok(RunningService {
             service,
             address,
             stop,
-            thread: Some(thread.map_err(ReflectingError::Thread)?),
+            thread: Some(thread.map_err(ReflectorError::Thread)?),
         })
     }
 }
@@ -189,14 +189,14 @@ fn media_server_spec(listen: SocketAddr) -> Result<media::ServerSpec, TraceError
 
 /// A service, until this is dropped.
 #[derive(Debug)]
-pub struct Serving {
+pub struct RunningService {
     service: Service,
     address: SocketAddr,
     stop: Stop,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Serving {
+impl RunningService {
     /// Which.
     pub const fn service(&self) -> Service {
         self.service
@@ -208,7 +208,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for RunningService {
     fn drop(&mut self) {
         self.stop.set();
         if let Some(thread) = self.thread.take() {

@@ -7,18 +7,18 @@ use neph_model::{ExperimentOrder, FlowTrace, Stop, TraceKind};
 use neph_probe::{FlowSet, PortUse, TraceSpec};
 
 use crate::flows::Ready;
-use crate::intake::Intake;
+use crate::record_collector::RecordCollector;
 
 /// Traces them if the order requests it. A failure is an event: the results are kept without routes.
 pub(crate) fn trace_routes(
     order: &ExperimentOrder,
     ready: &Ready,
-    intake: &mut Intake,
+    collector: &mut RecordCollector,
     stop: &Stop,
 ) -> Option<FlowTrace> {
     let (trace_order, fleet) = (order.trace?, ready.fleet.as_ref()?);
     let endpoint = fleet.fleet.endpoints.first()?;
-    let ports = intake.ports().collect();
+    let ports = collector.ports().collect();
     let kind = TraceKind::of_flows(fleet.fleet.probe);
     let port_use = match kind {
         TraceKind::Udp => PortUse::Ours,
@@ -36,13 +36,13 @@ pub(crate) fn trace_routes(
     match traced {
         Ok(traced) => {
             for reason in &traced.left_out {
-                intake.add_trace_failure("the route of a flow is not known", reason);
+                collector.add_trace_failure("the route of a flow is not known", reason);
             }
             // Cut short, it would lack routers.
             Some(traced.trace).filter(|_| !stop.is_set())
         }
         Err(error) => {
-            intake.add_trace_failure("the routes of the flows are not known", &error);
+            collector.add_trace_failure("the routes of the flows are not known", &error);
             None
         }
     }

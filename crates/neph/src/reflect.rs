@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use neph_agent::{Bound, ReflectingError, Serving};
+use neph_agent::{BoundService, ReflectorError, RunningService};
 use neph_model::{
     BitRate, ByteSize, Permit, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
 };
@@ -176,7 +176,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     }
     let bound_reflector =
         Reflector::bind(&spec).map_err(|error| start_failure(error, args.listen))?;
-    let services = Bound::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
+    let services =
+        BoundService::alongside(&spec, None, &Permit::ANYTHING).map_err(Failure::refused)?;
     let _awake = args.awake.keep();
     // No thread runs yet. From now on only incoming connections are opened.
     let restrictions = Needs::of(&Row::REFLECT)
@@ -184,8 +185,8 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         .without_connections()
         .restrict(&args.user)?;
     let reflector = bound_reflector.answer()?;
-    let services: Result<Vec<Serving>, ReflectingError> =
-        services.into_iter().map(Bound::serve).collect();
+    let services: Result<Vec<RunningService>, ReflectorError> =
+        services.into_iter().map(BoundService::serve).collect();
     let services = services.map_err(Failure::refused)?;
     if !args.quiet {
         show_start(&reflector, &services, &restrictions, args.format)?;

@@ -17,7 +17,7 @@ use neph_probe::Reflector;
 use neph_text::Source;
 
 use super::*;
-use crate::intake::Intake;
+use crate::record_collector::RecordCollector;
 use crate::running_experiment::{self, RunningExperiment};
 use crate::{flows, trace};
 use neph_campaign::expand::scenarios;
@@ -278,11 +278,11 @@ fn a_failed_trace_is_an_event_and_keeps_the_measurement() {
         },
     });
     let mut ready = flows::ready(&order, None, &Permit::ANYTHING).expect("a reflector is there");
-    let mut intake = Intake::new(ready.origin).tracing(1024);
+    let mut collector = RecordCollector::new(ready.origin).with_traced_slots(1024);
     ready.site = Some(Placement::with_name("no-such-namespace"));
-    let traced = trace::trace_routes(&order, &ready, &mut intake, &Stop::new());
+    let traced = trace::trace_routes(&order, &ready, &mut collector, &Stop::new());
     assert_eq!(traced, None);
-    let event = &intake.records().events[0];
+    let event = &collector.records().events[0];
     assert_eq!(event.kind, EventKind::SecondaryFlowFailed);
     assert!(
         event

@@ -2,7 +2,7 @@
 
 use neph_lab::LabError;
 
-use crate::site_reflector::ReflectingError;
+use crate::site_reflector::ReflectorError;
 
 /// A lab, or a reflector in it, could not be brought up.
 #[derive(Debug, thiserror::Error)]
@@ -15,5 +15,5 @@ pub enum LabSetupError {
     Site(LabError),
     /// A reflector could not be started.
     #[error(transparent)]
-    Reflector(#[from] ReflectingError),
+    Reflector(#[from] ReflectorError),
 }

@@ -1,6 +1,6 @@
 //! Stores the measurements of a fleet in a workspace.
 
-use neph_agent::{FleetIntake, scenario_of};
+use neph_agent::{FleetRecordCollector, scenario_of};
 use neph_campaign::{Build, FleetKeeper, FleetStorage, RunError, StoredFleet};
 use std::mem;
 
@@ -70,7 +70,7 @@ enum State {
 #[derive(Debug)]
 struct Recording {
     keeper: FleetKeeper,
-    intake: FleetIntake,
+    collector: FleetRecordCollector,
     routes: Vec<TracedRoute>,
     /// The time of the last record.
     last_record: Instant<Local>,
@@ -78,7 +78,7 @@ struct Recording {
 
 impl Recording {
     fn record_remaining(&mut self) -> Result<(), RunError> {
-        self.keeper.record(&self.intake.records())?;
+        self.keeper.record(&self.collector.records())?;
         self.keeper.record_routes(mem::take(&mut self.routes))
     }
 
@@ -93,7 +93,7 @@ impl Recording {
 
     fn finish(mut self, ending: Ending) -> Result<StoredFleet, RunError> {
         self.record_remaining()?;
-        self.keeper.finish(self.intake.end(ending))
+        self.keeper.finish(self.collector.end(ending))
     }
 }
 
@@ -174,7 +174,7 @@ impl FleetRecorder {
             self.begin()?;
         }
         if let State::Recording(recording) = &mut self.state {
-            recording.intake.take(report.clone());
+            recording.collector.take(report.clone());
         }
         Ok(())
     }
@@ -191,7 +191,7 @@ impl FleetRecorder {
             let keeper_result = FleetKeeper::begin(store, storage, scenario, fleet, self.origin);
             self.state = State::Recording(Box::new(Recording {
                 keeper: keeper_result.map_err(|error| to_failure(&error))?,
-                intake: FleetIntake::begin(&spec, self.origin),
+                collector: FleetRecordCollector::begin(&spec, self.origin),
                 routes: Vec::new(),
                 last_record: self.origin.at,
             }));
@@ -243,7 +243,7 @@ impl FleetRecorder {
         match self.state {
             State::Recording(mut recording) => {
                 for (_, refusals) in refusals_by_endpoint {
-                    recording.intake.add_refusals(refusals);
+                    recording.collector.add_refusals(refusals);
                 }
                 let stored_fleet = recording.finish(ending);
                 Ok(Some(WaitingFleet(

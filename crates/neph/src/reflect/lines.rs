@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use neph_agent::{Service, Serving};
+use neph_agent::{RunningService, Service};
 use neph_documents::Format;
 use neph_documents::reflected::{CertificateDocument, ReflectLine};
 use neph_documents::rows::json_line;
@@ -27,7 +27,7 @@ pub(super) fn report_reduced_caps(requested: &ReflectorCaps, fitting: &Reflector
 }
 
 /// The address of a service, if it runs.
-fn service_address(services: &[Serving], service: Service) -> Option<String> {
+fn service_address(services: &[RunningService], service: Service) -> Option<String> {
     let listener = services.iter().find(|serving| serving.service() == service);
     listener.map(|serving| serving.address().to_string())
 }
@@ -35,7 +35,7 @@ fn service_address(services: &[Serving], service: Service) -> Option<String> {
 /// Shows the addresses, the certificate fingerprint for clients, and the privileges.
 pub(super) fn show_start(
     reflector: &Reflector,
-    services: &[Serving],
+    services: &[RunningService],
     restrictions: &AppliedRestrictions,
     format: Format,
 ) -> Result<(), Failure> {

@@ -3,7 +3,7 @@ use std::num::NonZeroU16;
 use neph_model::{Measure, Quantity, SeriesName};
 
 use super::*;
-use crate::site_reflector::{Bound, Serving};
+use crate::site_reflector::{BoundService, RunningService};
 
 /// An order for a throughput test of so many seconds with the server at this port of loopback.
 fn transfer_order(measure: &str, port: u16, seconds: u64) -> ExperimentOrder {
@@ -24,13 +24,13 @@ fn free_port() -> NonZeroU16 {
     NonZeroU16::new(port).expect("no zero")
 }
 
-fn serving(spec: &ReflectorSpec) -> Serving {
-    let mut bound = Bound::alongside(spec, None, &Permit::ANYTHING).expect("a port");
+fn serving(spec: &ReflectorSpec) -> RunningService {
+    let mut bound = BoundService::alongside(spec, None, &Permit::ANYTHING).expect("a port");
     bound.remove(0).serve().expect("a thread")
 }
 
 /// Throughput tests at a port of loopback.
-fn throughput() -> Serving {
+fn throughput() -> RunningService {
     serving(&ReflectorSpec {
         throughput: Some(free_port()),
         ..ReflectorSpec::at(([127, 0, 0, 1], 0).into())

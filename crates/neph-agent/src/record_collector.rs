@@ -26,7 +26,7 @@ const SAMPLE_INTERVAL: Span = Span::from_secs(1);
 
 /// Takes in reports, and hands over what is to be kept of them.
 #[derive(Debug)]
-pub(crate) struct Intake {
+pub(crate) struct RecordCollector {
     origin: Anchor<Local>,
     /// Whether the main flow's peer reads the client's clock.
     same_clock: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Intake {
     backends: Backends,
 }
 
-impl Intake {
+impl RecordCollector {
     pub(crate) fn new(origin: Anchor<Local>) -> Self {
         Self {
             origin,
@@ -88,7 +88,7 @@ impl Intake {
     }
 
     /// The same, with the counters of where the sender is.
-    pub(crate) fn sampling(mut self, host_sampler: HostSampler) -> Self {
+    pub(crate) fn with_host_sampler(mut self, host_sampler: HostSampler) -> Self {
         self.host_sampler = host_sampler;
         self
     }
@@ -100,7 +100,7 @@ impl Intake {
     }
 
     /// The same, keeping in mind the ports of the first slots: so many flows are to be traced.
-    pub(crate) const fn tracing(mut self, flows: u32) -> Self {
+    pub(crate) const fn with_traced_slots(mut self, flows: u32) -> Self {
         self.traced_slots = flows;
         self
     }

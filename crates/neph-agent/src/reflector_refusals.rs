@@ -30,17 +30,17 @@ impl EarlierRefusals {
 /// together: where many pairs lost something, one after the other would take minutes.
 pub(crate) fn collect_refusals(earlier: &[Option<EarlierRefusals>]) -> Vec<Vec<Warning>> {
     let mut sites: Vec<Option<&Placement>> = Vec::new();
-    for caps_before in earlier.iter().flatten() {
-        if !sites.contains(&caps_before.site.as_ref()) {
-            sites.push(caps_before.site.as_ref());
+    for earlier_refusals in earlier.iter().flatten() {
+        if !sites.contains(&earlier_refusals.site.as_ref()) {
+            sites.push(earlier_refusals.site.as_ref());
         }
     }
     let refusals_by_site: Vec<Vec<(FleetEndpoint, Refusals)>> = thread::scope(|scope| {
         let watches = sites.iter().map(|site| {
-            let caps = earlier.iter().flatten();
-            let caps_of_site = caps.filter(|earlier| earlier.site.as_ref() == *site);
+            let known_refusals = earlier.iter().flatten();
+            let refusals_of_site = known_refusals.filter(|earlier| earlier.site.as_ref() == *site);
             let earlier_counts =
-                caps_of_site.map(|earlier| (earlier.endpoint.clone(), earlier.refused));
+                refusals_of_site.map(|earlier| (earlier.endpoint.clone(), earlier.refused));
             let watch = RefusalWatch::of_known(earlier_counts, site.cloned());
             scope.spawn(|| watch.end())
         });
@@ -50,11 +50,13 @@ pub(crate) fn collect_refusals(earlier: &[Option<EarlierRefusals>]) -> Vec<Vec<W
             .map(|scoped_join_handle| scoped_join_handle.join().unwrap_or_default());
         refusals.collect()
     });
-    let warnings_of = |caps: &EarlierRefusals| -> Option<Vec<Warning>> {
-        let site = sites.iter().position(|site| *site == caps.site.as_ref())?;
+    let warnings_of = |earlier: &EarlierRefusals| -> Option<Vec<Warning>> {
+        let site = sites
+            .iter()
+            .position(|site| *site == earlier.site.as_ref())?;
         let mut site_refusals = refusals_by_site[site].iter();
         let (_, refused) =
-            site_refusals.find(|(endpoint, _)| endpoint.address == caps.endpoint.address)?;
+            site_refusals.find(|(endpoint, _)| endpoint.address == earlier.endpoint.address)?;
         Some(refusal_warnings(refused).collect())
     };
     let refusals = earlier.iter();

@@ -8,26 +8,26 @@ use neph_model::{
 };
 use neph_probe::{FleetReport, FleetSpec, Refusals};
 
-use crate::caps;
 use crate::cores::LoadMeter;
-use crate::intake::Intake;
 use crate::provenance::host_facts_at_site;
+use crate::record_collector::RecordCollector;
+use crate::reflector_refusals;
 
 /// Takes in what a fleet reports.
 #[derive(Debug)]
-pub struct FleetIntake {
-    intake: Intake,
+pub struct FleetRecordCollector {
+    collector: RecordCollector,
     /// What the caps of reflectors refused to it.
     refused: Vec<Warning>,
     host: HostFacts,
     load: LoadMeter,
 }
 
-impl FleetIntake {
+impl FleetRecordCollector {
     /// The fleet begins. Local timestamps count from `origin`, which is not later than its first message.
     pub fn begin(spec: &FleetSpec, origin: Anchor<Local>) -> Self {
         Self {
-            intake: Intake::new(origin),
+            collector: RecordCollector::new(origin),
             refused: Vec::new(),
             // What could not be read is left empty, as everywhere in a provenance.
             host: host_facts_at_site(spec.site.as_ref()).unwrap_or_default(),
@@ -37,26 +37,27 @@ impl FleetIntake {
 
     /// Takes in a report of the fleet.
     pub fn take(&mut self, report: FleetReport) {
-        self.intake.one_of_fleet(report);
+        self.collector.one_of_fleet(report);
     }
 
     /// Takes note of what the caps of one of its reflectors refused.
     pub fn add_refusals(&mut self, refusals: &Refusals) {
-        self.refused.extend(caps::refusal_warnings(refusals));
+        self.refused
+            .extend(reflector_refusals::refusal_warnings(refusals));
     }
 
     /// What was taken in since the last time.
     pub fn records(&mut self) -> Records {
-        self.intake.records()
+        self.collector.records()
     }
 
     /// The result. A fleet without any reply has failed, for any `ending`.
     pub fn end(mut self, ending: Ending) -> ExperimentResult {
         let ending = match ending {
-            Ending::Complete => self.intake.verdict(),
+            Ending::Complete => self.collector.verdict(),
             other => other,
         };
-        let mut warnings = self.intake.warnings();
+        let mut warnings = self.collector.warnings();
         warnings.append(&mut self.refused);
         ExperimentResult {
             trace: None,
@@ -64,9 +65,9 @@ impl FleetIntake {
             ended: neph_probe::anchor().wall,
             flows: Vec::new(),
             quantities: None,
-            late: self.intake.fleet().map(|tally| tally.late),
+            late: self.collector.fleet().map(|tally| tally.late),
             warnings,
-            anchors: self.intake.into_anchors(),
+            anchors: self.collector.into_anchors(),
             host: self.host,
             load: self.load.load(),
         }
@@ -166,9 +167,9 @@ mod tests {
     }
 
     /// Eight messages, the first 5 ms after the origin, with that outcome.
-    fn intake_after(outcome: FleetOutcome) -> FleetIntake {
+    fn collector_after(outcome: FleetOutcome) -> FleetRecordCollector {
         let origin = neph_probe::anchor();
-        let mut intake = FleetIntake::begin(&spec(), origin);
+        let mut collector = FleetRecordCollector::begin(&spec(), origin);
         let message = |n: u32| FleetMessage {
             slot: Slot(n % 4),
             source_port: 10_000,
@@ -177,21 +178,21 @@ mod tests {
             late: Span::from_micros(3),
             outcome,
         };
-        intake.take(FleetReport::Messages((0..8).map(message).collect()));
-        intake.take(FleetReport::Ended(FleetTally {
+        collector.take(FleetReport::Messages((0..8).map(message).collect()));
+        collector.take(FleetReport::Ended(FleetTally {
             sent: 8,
             replies: if outcome == FleetOutcome::Lost { 0 } else { 8 },
             late: 1,
             dropped_here: 2,
             ..FleetTally::default()
         }));
-        intake
+        collector
     }
 
     #[test]
     fn message_times_count_from_the_origin_and_messages_are_recorded_once() {
-        let mut intake = intake_after(replied());
-        let records = intake.records();
+        let mut collector = collector_after(replied());
+        let records = collector.records();
         assert_eq!(records.fleet.len(), 8);
         assert!(
             records
@@ -199,18 +200,18 @@ mod tests {
                 .iter()
                 .all(|message| message.sent.nanos() == 5_000_000)
         );
-        assert!(intake.records().fleet.is_empty());
+        assert!(collector.records().fleet.is_empty());
     }
 
     #[test]
     fn drops_and_refusals_are_warnings_and_no_reply_is_a_failure() {
-        let mut intake = intake_after(replied());
-        intake.add_refusals(&Refusals {
+        let mut collector = collector_after(replied());
+        collector.add_refusals(&Refusals {
             messages: 3,
             messages_per_second: 10,
             ..Refusals::default()
         });
-        let result = intake.end(Ending::Complete);
+        let result = collector.end(Ending::Complete);
         assert_eq!((result.ending, result.late), (Ending::Complete, Some(1)));
         let expected = [
             Warning::DroppedHere { packets: 2 },
@@ -220,7 +221,7 @@ mod tests {
             },
         ];
         assert_eq!(result.warnings, expected);
-        let result = intake_after(FleetOutcome::Lost).end(Ending::Complete);
+        let result = collector_after(FleetOutcome::Lost).end(Ending::Complete);
         assert!(matches!(result.ending, Ending::Failed(_)), "{result:?}");
     }
 

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use neph_model::{Answer, Event, EventKind, FlowIndex, Instant, Message, Outcome, Tally};
 use neph_probe::{FleetReport, FleetTally};
 
-use super::Intake;
+use super::RecordCollector;
 
 /// Fewer messages without a reply say nothing, however few flows there are.
 const MINIMUM: u64 = 16;
@@ -33,7 +33,7 @@ impl RunProgress {
     }
 }
 
-impl Intake {
+impl RecordCollector {
     /// Takes in the reports of the fleet; whether more may follow.
     pub(crate) fn take_fleet(&mut self, reports: &Receiver<FleetReport>) -> bool {
         loop {
