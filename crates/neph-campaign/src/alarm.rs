@@ -74,14 +74,14 @@ impl<'a> AlarmParser<'a> {
             text: text.to_owned(),
             subject,
             limit,
-            until: Span::from_nanos(limit.nanos() / 5 * 4),
+            clear_limit: Span::from_nanos(limit.nanos() / 5 * 4),
             quantile,
-            length: Span::ZERO,
+            hold_duration: Span::ZERO,
         };
         while let Some((range, word)) = self.words.pop() {
             match word {
-                "for" => rule.length = self.parse_time("a time")?.value,
-                "until" => rule.until = self.parse_until(limit)?,
+                "for" => rule.hold_duration = self.parse_time("a time")?.value,
+                "until" => rule.clear_limit = self.parse_clear_limit(limit)?,
                 unknown => {
                     let message = format!("'{unknown}' is not known here");
                     return fault(range, message, did_you_mean(unknown, &["for", "until"]));
@@ -125,7 +125,7 @@ impl<'a> AlarmParser<'a> {
         )
     }
 
-    fn parse_until(&mut self, limit: Span) -> Result<Span, Spanned<Fault>> {
+    fn parse_clear_limit(&mut self, limit: Span) -> Result<Span, Spanned<Fault>> {
         let until = self.parse_time("a limit")?;
         if until.value > limit {
             let message = format!(
@@ -200,12 +200,12 @@ mod tests {
         let rule = parse("path > 2ms p99 for 30s").expect("a rule");
         assert_eq!((rule.subject, rule.quantile.name), (1, "p99"));
         assert_eq!(rule.limit, Span::from_millis(2));
-        assert_eq!(rule.until, Span::from_micros(1600));
-        assert_eq!(rule.length, Span::from_secs(30));
+        assert_eq!(rule.clear_limit, Span::from_micros(1600));
+        assert_eq!(rule.hold_duration, Span::from_secs(30));
         let rule = parse("client-path>500us p50 until 400us").expect("a rule");
         assert_eq!(rule.subject, 2);
         assert_eq!(
-            (rule.until, rule.length),
+            (rule.clear_limit, rule.hold_duration),
             (Span::from_micros(400), Span::ZERO)
         );
     }

@@ -3,7 +3,7 @@
 //! Owns the names of the subjects of a plan's rules. Each experiment begins with empty counters: values
 //! under another load or in another block do not apply to it.
 
-use neph_model::alarm::{Alarm, Change, Paced, Rule};
+use neph_model::alarm::{Alarm, Change, DataTimeAlarm, Rule};
 use neph_model::{FleetMessage, FleetOutcome, FlowIndex, Instant, Local, Message, Outcome, Span};
 
 /// What a plan's alarm is about.
@@ -26,7 +26,7 @@ pub(crate) const SUBJECTS: [(&str, AlarmQuantity); 2] = [
 /// An experiment's alarms, and what they found.
 #[derive(Debug, Default)]
 pub(crate) struct AlarmEvaluator {
-    alarms: Vec<Paced<AlarmQuantity>>,
+    alarms: Vec<DataTimeAlarm<AlarmQuantity>>,
     changes: Vec<Change>,
     /// So many of `changes` are in the store.
     recorded_count: usize,
@@ -36,7 +36,11 @@ pub(crate) struct AlarmEvaluator {
 
 impl AlarmEvaluator {
     pub(crate) fn from_rules(rules: &[Rule<AlarmQuantity>]) -> Self {
-        let alarms = rules.iter().cloned().map(Alarm::new).map(Paced::new);
+        let alarms = rules
+            .iter()
+            .cloned()
+            .map(Alarm::new)
+            .map(DataTimeAlarm::new);
         Self {
             alarms: alarms.collect(),
             ..Self::default()
@@ -104,7 +108,7 @@ impl AlarmEvaluator {
 
     /// No message comes any more.
     pub(crate) fn finish(&mut self) {
-        let last_changes = self.alarms.iter_mut().filter_map(Paced::finish);
+        let last_changes = self.alarms.iter_mut().filter_map(DataTimeAlarm::finish);
         self.changes.extend(last_changes);
     }
 

@@ -62,7 +62,7 @@ pub struct RuleAlone {}
 
 /// The experiment of an alarm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfExperiment {
+pub struct ExperimentReference {
     /// Id of the campaign.
     pub campaign: String,
     /// Id of the experiment.
@@ -77,7 +77,7 @@ pub struct OfExperiment {
 
 /// The segment of an alarm.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfSegment {
+pub struct SegmentReference {
     /// The segment: `a - b`.
     pub segment: String,
     /// `forward` or `reverse`.
@@ -122,8 +122,8 @@ impl<W> AlarmDocument<W> {
     }
 }
 
-/// One line of text; `noun` is what was counted.
-pub fn sentence(at: Wall, change: &Change, noun: &str) -> String {
+/// Formats an alarm as one line; `noun` is what was counted.
+pub fn format_alarm_line(at: Wall, change: &Change, noun: &str) -> String {
     let state = if change.is_raised {
         "ALARM"
     } else {

@@ -14,7 +14,7 @@ use crate::rows::{Column, Row};
 
 /// A row with its experiment.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfExperiment<R> {
+pub struct RowWithExperiment<R> {
     /// The experiment.
     #[serde(flatten)]
     pub experiment: RowExperiment,
@@ -23,7 +23,7 @@ pub struct OfExperiment<R> {
     pub row: R,
 }
 
-impl<R: Serialize + JsonSchema> Row for OfExperiment<R> {
+impl<R: Serialize + JsonSchema> Row for RowWithExperiment<R> {
     fn columns() -> Vec<Column<Self>> {
         Vec::new()
     }

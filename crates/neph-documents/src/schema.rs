@@ -115,15 +115,15 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<rr::RrDocument>("rr", "neph rr --format json"),
     Kind::of::<rr::RrLine>("rr-line", "neph rr --format ndjson"),
     Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),
-    Kind::of::<exported::OfExperiment<exported::SampleRow>>(
+    Kind::of::<exported::RowWithExperiment<exported::SampleRow>>(
         "export-samples",
         "neph export --samples --format jsonl, each line",
     ),
-    Kind::of::<exported::OfExperiment<exported::TransferRow>>(
+    Kind::of::<exported::RowWithExperiment<exported::TransferRow>>(
         "export-transfers",
         "neph export --transfers --format jsonl, each line",
     ),
-    Kind::of::<exported::OfExperiment<exported::ChangeRow>>(
+    Kind::of::<exported::RowWithExperiment<exported::ChangeRow>>(
         "export-changes",
         "neph export --changes --format jsonl, each line",
     ),
@@ -131,11 +131,11 @@ pub const KINDS: &[Kind] = &[
         "export-pings",
         "neph export --pings --format jsonl, each line",
     ),
-    Kind::of::<alarm::AlarmDocument<alarm::OfExperiment>>(
+    Kind::of::<alarm::AlarmDocument<alarm::ExperimentReference>>(
         "alarm-run",
         "neph run --webhook, each alarm",
     ),
-    Kind::of::<alarm::AlarmDocument<alarm::OfSegment>>(
+    Kind::of::<alarm::AlarmDocument<alarm::SegmentReference>>(
         "alarm-hops",
         "neph hops --webhook, each alarm",
     ),

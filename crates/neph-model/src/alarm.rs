@@ -6,12 +6,12 @@
 //! the limit, normal, or in between. The alarm is raised when windows over the limit follow each
 //! other for the rule's duration, and ends when normal windows do.
 
-mod paced;
+mod data_time;
 mod rule;
 
 use crate::Span;
 
-pub use paced::Paced;
+pub use data_time::DataTimeAlarm;
 pub use rule::{Quantile, Rule};
 
 /// What was counted before a silence of this length, or of the rule's where that is longer, counts
@@ -123,7 +123,7 @@ impl<S> Alarm<S> {
         let exceeds = |limit| u64::from(latency.is_none_or(|latency| latency > limit));
         self.window.n += 1;
         self.window.above_limit += exceeds(self.rule.limit);
-        self.window.above_clear_limit += exceeds(self.rule.until);
+        self.window.above_clear_limit += exceeds(self.rule.clear_limit);
     }
 
     /// Evaluates the rule at `now`, since the beginning; returns a change of the alarm.
@@ -145,7 +145,7 @@ impl<S> Alarm<S> {
             return None;
         }
         let pending_since = *self.pending_since.get_or_insert(window.from);
-        if now - pending_since < self.rule.length {
+        if now - pending_since < self.rule.hold_duration {
             return None;
         }
         self.is_raised = !self.is_raised;
@@ -166,7 +166,7 @@ impl<S> Alarm<S> {
         if self.window.n > self.seen_count {
             (self.seen_count, self.last_sample_at) = (self.window.n, now);
         }
-        if now - self.last_sample_at > STALE_AFTER.max(self.rule.length) {
+        if now - self.last_sample_at > STALE_AFTER.max(self.rule.hold_duration) {
             (self.window.n, self.pending_since) = (0, None);
         }
         if self.window.n == 0 {

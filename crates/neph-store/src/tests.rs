@@ -14,7 +14,7 @@ fn embedded() -> StoreLocation {
 
 #[test]
 fn the_embedded_store_fulfils_the_store_contract() {
-    contract::hold(Subject {
+    contract::check(Subject {
         fresh: embedded,
         child: "tests::child_that_records_until_it_is_killed",
     });

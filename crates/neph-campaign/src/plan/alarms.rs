@@ -105,10 +105,10 @@ fn unbreakable_fault(rule: &Rule<AlarmQuantity>, axes: &Axes) -> Option<Fault> {
     }
     let max_duration = maximum(&|interval, messages| interval.times(to_i64(messages)).nanos());
     let max_duration = Span::from_nanos(max_duration);
-    (max_duration < rule.length).then(|| {
+    (max_duration < rule.hold_duration).then(|| {
         let message = format!(
             "this alarm needs {}, but an experiment takes only {max_duration}",
-            rule.length
+            rule.hold_duration
         );
         Fault::new(
             message,

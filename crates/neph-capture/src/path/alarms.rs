@@ -2,7 +2,7 @@
 //!
 //! Owns the names of the subjects. Does not own rules and their states (neph-model).
 
-use neph_model::alarm::{Alarm, Change, Paced, Rule};
+use neph_model::alarm::{Alarm, Change, DataTimeAlarm, Rule};
 use neph_model::{Span, Wall};
 
 use super::passages::{Passages, segment_names};
@@ -50,7 +50,7 @@ pub struct RuleState {
     direction: Direction,
     /// `a - b`
     name: String,
-    alarm: Paced<Subject>,
+    alarm: DataTimeAlarm<Subject>,
     /// Largest error bound of its delays.
     bound: i64,
 }
@@ -107,7 +107,7 @@ impl Rules {
                             segment,
                             direction,
                             name: name.clone(),
-                            alarm: Paced::new(Alarm::new(rule.clone())),
+                            alarm: DataTimeAlarm::new(Alarm::new(rule.clone())),
                             bound: 0,
                         }),
                 );

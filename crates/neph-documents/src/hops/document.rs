@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::ends::{LossUnknownDocument, UnknownDirection, UnknownLoss};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
-use crate::alarm::{AlarmDocument, OfSegment};
+use crate::alarm::{AlarmDocument, SegmentReference};
 use crate::lazy::Lazy;
 use crate::version::Version;
 
@@ -26,7 +26,7 @@ pub struct HopsDocument<'a> {
     /// Parts of the round trips, by protocol.
     pub round_trips: Vec<RoundTripRow>,
     /// Alarms, by time.
-    pub alarms: Vec<AlarmDocument<OfSegment>>,
+    pub alarms: Vec<AlarmDocument<SegmentReference>>,
     /// Summary: capture points, clocks, and packets with an unknown property.
     pub summary: HopsLine,
 }

@@ -12,11 +12,11 @@ pub struct Rule<S> {
     /// More than this is too long.
     pub limit: Span,
     /// At most this is well again; not more than `limit`.
-    pub until: Span,
+    pub clear_limit: Span,
     /// Which of the times counts.
     pub quantile: Quantile,
     /// For how long one or the other.
-    pub length: Span,
+    pub hold_duration: Span,
 }
 
 /// A quantile by nearest rank.

@@ -17,9 +17,9 @@ pub(super) fn alarm(text: &str) -> Alarm<()> {
         text: text.to_owned(),
         subject: (),
         limit,
-        until: after("until").map_or_else(|| Span::from_nanos(limit.nanos() / 5 * 4), time),
+        clear_limit: after("until").map_or_else(|| Span::from_nanos(limit.nanos() / 5 * 4), time),
         quantile: Quantile::from_name("p50").expect("it is known"),
-        length: after("for").map_or(Span::ZERO, time),
+        hold_duration: after("for").map_or(Span::ZERO, time),
     })
 }
 

@@ -175,7 +175,7 @@ fn follow(
 ///
 /// # Panics
 /// A claim is not true.
-pub fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>, subject: Subject) {
+pub fn check(make: &mut dyn FnMut() -> Box<dyn Executor>, subject: Subject) {
     an_experiment_is_reported_whole(make().as_mut(), subject);
     what_cannot_begin_leaves_the_others_alone(make().as_mut(), subject);
     orders_run_at_the_same_time_and_one_is_cancelled(make().as_mut(), subject);

@@ -95,7 +95,7 @@ const CLAIMS: &[(&str, Claim)] = claims![
 ///
 /// # Panics
 /// A claim is violated.
-pub fn hold(subject: Subject) {
+pub fn check(subject: Subject) {
     for (name, claim) in CLAIMS {
         on_thread(name, move || claim(&(subject.fresh)()));
     }
@@ -119,7 +119,7 @@ fn on_thread(name: &str, claim: impl FnOnce() + Send + 'static) {
 }
 
 /// Runs in the process that is killed: records into the store of its environment, or takes in
-/// journals, until it is killed. Returns at once in a process that [`hold`] did not start.
+/// journals, until it is killed. Returns at once in a process that [`check`] did not start.
 ///
 /// # Panics
 /// The store refuses, or no process reads the output.

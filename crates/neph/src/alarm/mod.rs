@@ -40,12 +40,12 @@ pub(crate) fn check_duration<'r, S: 'r>(
     let Some(duration) = duration else {
         return Ok(());
     };
-    let too_long_rule = rules.into_iter().find(|rule| rule.length > duration);
+    let too_long_rule = rules.into_iter().find(|rule| rule.hold_duration > duration);
     too_long_rule.map_or(Ok(()), |rule| {
         Err(Failure::usage(format!(
             "--alarm '{}' is raised after {}, and this lasts {duration}; write a shorter time behind for, or measure \
              for longer",
-            rule.text, rule.length
+            rule.text, rule.hold_duration
         )))
     })
 }

@@ -1,7 +1,7 @@
 //! Alarms of a running campaign, reported immediately: a line, and the webhook. The exit status
 //! shows whether there were any.
 
-use neph_documents::alarm::{AlarmDocument, OfExperiment, sentence};
+use neph_documents::alarm::{AlarmDocument, ExperimentReference, format_alarm_line};
 use neph_documents::rows::json_line;
 use neph_model::alarm::Change;
 use neph_model::{Campaign, EventKind, Experiment, Scenario, Wall};
@@ -26,7 +26,10 @@ impl AlarmReporter {
 
     pub(super) fn report(&self, experiment: &Experiment, scenario: &Scenario, change: &Change) {
         let time = experiment.started + change.at;
-        let (text, label) = (sentence(time, change, "round trip"), scenario.label());
+        let (text, label) = (
+            format_alarm_line(time, change, "round trip"),
+            scenario.label(),
+        );
         output::say(&format!("{text} [{label}]"));
         if let Some(webhook) = &self.webhook {
             webhook.report(json_line(&build_document(time, experiment, &label, change)));
@@ -46,8 +49,8 @@ fn build_document(
     experiment: &Experiment,
     label: &str,
     change: &Change,
-) -> AlarmDocument<OfExperiment> {
-    let experiment_ref = OfExperiment {
+) -> AlarmDocument<ExperimentReference> {
+    let experiment_ref = ExperimentReference {
         campaign: experiment.campaign.to_string(),
         experiment: experiment.id.to_string(),
         scenario: label.to_owned(),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use neph_documents::exported::{Change, ChangeRow, OfExperiment, TracedPaths};
+use neph_documents::exported::{Change, ChangeRow, RowWithExperiment, TracedPaths};
 use neph_flows::{DetectedChange, DetectedChanges, Detector, DetectorRun, Settings};
 use neph_model::{ChangeId, Experiment, Fleet, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
@@ -61,7 +61,8 @@ pub(super) fn write(
         format: "path changes",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<ChangeRow>>(format, out).map_err(output_error)?;
+    let mut rows =
+        Rows::begin::<RowWithExperiment<ChangeRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
         let Some(fleet) = &experiment.fleet else {
             continue;
@@ -93,7 +94,7 @@ pub(super) fn write(
             let row = ChangeRow::of(flow_change, paths.unwrap_or_default(), |time| {
                 clock.wall(time)
             });
-            let experiment_row = OfExperiment {
+            let experiment_row = RowWithExperiment {
                 experiment: columns.clone(),
                 row,
             };

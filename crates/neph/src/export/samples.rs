@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::{OfExperiment, SampleRow};
+use neph_documents::exported::{RowWithExperiment, SampleRow};
 use neph_model::{Experiment, Instant};
 use neph_store::{Store, StoreError, WallClock};
 
@@ -20,14 +20,15 @@ pub(super) fn write(
         format: "samples",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<SampleRow>>(format, out).map_err(output_error)?;
+    let mut rows =
+        Rows::begin::<RowWithExperiment<SampleRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
         let samples = store.samples(experiment.id)?;
         let columns = row_experiment(store, experiment)?;
         let clock = WallClock::of(experiment);
         for sample in &samples {
             let row = SampleRow::of(sample, clock.wall(Instant::from_nanos(sample.at)));
-            let experiment_row = OfExperiment {
+            let experiment_row = RowWithExperiment {
                 experiment: columns.clone(),
                 row,
             };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::{OfExperiment, TransferRow};
+use neph_documents::exported::{RowWithExperiment, TransferRow};
 use neph_model::Experiment;
 use neph_store::{Store, StoreError, WallClock};
 
@@ -20,7 +20,8 @@ pub(super) fn write(
         format: "transfers",
         source,
     };
-    let mut rows = Rows::begin::<OfExperiment<TransferRow>>(format, out).map_err(output_error)?;
+    let mut rows =
+        Rows::begin::<RowWithExperiment<TransferRow>>(format, out).map_err(output_error)?;
     for experiment in experiments {
         let transfers = store.transfers(experiment.id)?;
         if transfers.is_empty() {
@@ -30,7 +31,7 @@ pub(super) fn write(
         let clock = WallClock::of(experiment);
         for transfer in &transfers {
             let row = TransferRow::of(experiment, transfer, clock.wall(transfer.transfer.begun));
-            let experiment_row = OfExperiment {
+            let experiment_row = RowWithExperiment {
                 experiment: columns.clone(),
                 row,
             };

@@ -5,7 +5,7 @@
 use std::io;
 
 use neph_documents::Format;
-use neph_documents::alarm::{AlarmDocument, OfSegment, sentence};
+use neph_documents::alarm::{AlarmDocument, SegmentReference, format_alarm_line};
 use neph_documents::rows::json_line;
 use neph_model::Stop;
 
@@ -105,7 +105,7 @@ impl AlarmReporter {
     }
 
     /// Prints an alarm, and sends it to the webhook.
-    pub(super) fn send(&self, alarm: &SegmentChange, document: &AlarmDocument<OfSegment>) {
+    pub(super) fn send(&self, alarm: &SegmentChange, document: &AlarmDocument<SegmentReference>) {
         output::say(&alarm_text(alarm));
         if let Some(webhook) = &self.webhook {
             webhook.report(json_line(document));
@@ -146,7 +146,7 @@ impl AlarmListener for AlarmReporter {
 
 /// As text.
 pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
-    let text = sentence(alarm.at, &alarm.change, SAMPLE_NOUN);
+    let text = format_alarm_line(alarm.at, &alarm.change, SAMPLE_NOUN);
     let direction = alarm.direction.name();
     format!(
         "{text} [{}, {direction}; ± {}]",
@@ -159,8 +159,8 @@ pub(super) fn alarm_text(alarm: &SegmentChange) -> String {
 pub(super) fn build_document(
     alarm: &SegmentChange,
     verdict: &'static str,
-) -> AlarmDocument<OfSegment> {
-    let segment_ref = OfSegment {
+) -> AlarmDocument<SegmentReference> {
+    let segment_ref = SegmentReference {
         segment: alarm.segment.clone(),
         direction: alarm.direction.name(),
         since_ns: alarm.change.at,

@@ -4,7 +4,7 @@
 //! Ensures that no alarm is reported twice. Does not own the evaluation, nor the output
 //! ([`super::alarm_reporter`]).
 
-use neph_documents::alarm::{AlarmDocument, OfSegment};
+use neph_documents::alarm::{AlarmDocument, SegmentReference};
 use neph_model::Wall;
 
 use super::alarm_reporter::{AlarmReporter, alarm_text, build_document};
@@ -49,7 +49,7 @@ impl Alarms {
     }
 
     /// All alarms, as JSON.
-    pub(super) fn documents(&self) -> Vec<AlarmDocument<OfSegment>> {
+    pub(super) fn documents(&self) -> Vec<AlarmDocument<SegmentReference>> {
         let documents = self
             .found
             .iter()
@@ -62,7 +62,7 @@ impl Alarms {
     }
 
     /// The new alarms, as JSON.
-    pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<OfSegment>> {
+    pub(super) fn final_alarms(&self) -> Vec<AlarmDocument<SegmentReference>> {
         let final_alarms = self.found.iter().filter(|(_, is_reported)| !is_reported);
         final_alarms
             .map(|(alarm, _)| build_document(alarm, "whole"))
@@ -154,8 +154,9 @@ mod tests {
             alarms.documents().len(),
             final_alarms.len() + alarms.only_live.len()
         );
-        let seconds =
-            |document: AlarmDocument<OfSegment>| document.about.since_ns.nanos() / 1_000_000_000;
+        let seconds = |document: AlarmDocument<SegmentReference>| {
+            document.about.since_ns.nanos() / 1_000_000_000
+        };
         let withdrawn = alarms
             .only_live
             .iter()

@@ -23,7 +23,7 @@ use crate::{output, when};
 use neph_capture::reading::conversations::{ConversationListener, Conversations, PacketCounts};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
-use neph_documents::alarm::{AlarmDocument, RuleAlone, sentence};
+use neph_documents::alarm::{AlarmDocument, RuleAlone, format_alarm_line};
 use neph_documents::captures::{
     Metrics, PeriodLine, PeriodTime, RecentPeriod, RetransmissionCounters, Totals,
 };
@@ -211,7 +211,7 @@ impl WatchOutput {
             let time = Wall::from_unix_nanos(now.wall.0);
             let document = AlarmDocument::of_round_trips(time, &change, RuleAlone {});
             self.write_between_periods(&document);
-            output::say(&sentence(time, &change, "round trip"));
+            output::say(&format_alarm_line(time, &change, "round trip"));
             if let Some(webhook) = &self.webhook {
                 webhook.report(json_line(&document));
             }

@@ -176,7 +176,7 @@ fn a_store_takes_in_each_journal_once() {
 
 #[test]
 fn the_contract_of_executors_holds_across_processes() {
-    contract::hold(
+    contract::check(
         &mut || Box::new(Processes::new()),
         contract::Subject {
             short_order: || order(&format!("ws://{}", lasting()), 40),

@@ -35,5 +35,5 @@ pub(crate) fn contract_subject() -> contract::Subject {
 #[test]
 fn the_local_executor_fulfils_the_executor_contract() {
     let mut make = || -> Box<dyn Executor> { Box::new(LocalExecutor::new()) };
-    contract::hold(&mut make, contract_subject());
+    contract::check(&mut make, contract_subject());
 }

@@ -28,21 +28,21 @@ pub(super) fn journalled(folder: &Path, id: ExperimentId) -> Vec<(FlowIndex, Seq
 }
 
 /// Tests the claims on executors of socket-based agents; `make` owns what they need.
-pub(super) fn hold(make: &mut dyn FnMut() -> Box<dyn Executor>) {
+pub(super) fn check(make: &mut dyn FnMut() -> Box<dyn Executor>) {
     let subject = contract::Subject {
         short_order: || of_messages(40),
         long_order: || of_messages(100_000),
         impossible_order: || order("ws://127.0.0.1:1"),
         journalled,
     };
-    contract::hold(make, subject);
+    contract::check(make, subject);
 }
 
 #[test]
 fn the_agents_executor_fulfils_the_contract_over_a_bus() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut agents = Vec::new();
-    hold(&mut || {
+    check(&mut || {
         let agent = OneAgent::start();
         let executor = agent.executor(&folder.path().join(agents.len().to_string()));
         agents.push(agent);

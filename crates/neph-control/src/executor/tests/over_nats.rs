@@ -95,7 +95,7 @@ fn the_agents_executor_fulfils_the_contract_over_nats() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let mut controllers = Vec::new();
-    contract::hold(&mut || {
+    contract::check(&mut || {
         let enrolled = Enrolled::in_folder(&folder.path().join(controllers.len().to_string()));
         let server = Server::start(&enrolled.control(), free_port(), "");
         let servers = format!("127.0.0.1:{}", server.port);

@@ -57,7 +57,7 @@ fn running(address: ControllerAddress, identity: Identity, folder: PathBuf) -> R
 fn the_agents_executor_fulfils_the_contract_over_tls() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut controllers = Vec::new();
-    contract::hold(&mut || {
+    contract::check(&mut || {
         let folder = folder.path().join(controllers.len().to_string());
         let controller = controller(&folder.join("control"));
         let invitation = invite(&folder.join("control"), "here", 1);

@@ -43,9 +43,9 @@ fn rules(points: &[&str], medians: &[Median]) -> Rules {
             text: format!("{subject} > {limit:?} p50"),
             subject: subject_entry.expect("a segment").1,
             limit,
-            until: limit,
+            clear_limit: limit,
             quantile: Quantile::from_name("p50").expect("a quantile"),
-            length: Span::from_secs(1),
+            hold_duration: Span::from_secs(1),
         }
     });
     Rules::of(rules.collect())

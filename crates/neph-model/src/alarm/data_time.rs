@@ -11,14 +11,14 @@ const PERIOD: Span = Span::from_secs(1);
 
 /// An alarm, and the time until which it was evaluated.
 #[derive(Debug, Clone)]
-pub struct Paced<S> {
+pub struct DataTimeAlarm<S> {
     alarm: Alarm<S>,
     /// The time of the next evaluation.
     next: Span,
     latest: Span,
 }
 
-impl<S> Paced<S> {
+impl<S> DataTimeAlarm<S> {
     /// At the beginning.
     pub fn new(alarm: Alarm<S>) -> Self {
         Self {
@@ -72,7 +72,7 @@ mod tests {
 
     /// When it was raised (positive) or ended (negative), in milliseconds.
     fn changes(rule: &str, times: impl IntoIterator<Item = (i64, Option<i64>)>) -> Vec<i64> {
-        let mut paced = Paced::new(alarm(rule));
+        let mut data_time_alarm = DataTimeAlarm::new(alarm(rule));
         let signed = |change: Change| {
             let at = change.at.nanos() / 1_000_000;
             if change.is_raised { at } else { -at }
@@ -80,11 +80,11 @@ mod tests {
         let mut change_times: Vec<i64> = times
             .into_iter()
             .filter_map(|(at, took)| {
-                paced.record(Span::from_millis(at), took.map(Span::from_millis))
+                data_time_alarm.record(Span::from_millis(at), took.map(Span::from_millis))
             })
             .map(signed)
             .collect();
-        change_times.extend(paced.finish().map(signed));
+        change_times.extend(data_time_alarm.finish().map(signed));
         change_times
     }
 
