@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::sections::{Pairs, Sections};
 use crate::version::Version;
-use crate::when;
+use crate::wall_time;
 
 crate::rows! {
     /// An enrolled agent.
@@ -43,10 +43,10 @@ crate::rows! {
         },
         /// When the last message of the agent arrived; null if not known.
         last_seen_unix_ns: Option<Wall> => left "LAST SEEN" by |row| {
-            row.last_seen_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+            row.last_seen_unix_ns.map_or_else(|| "-".to_owned(), wall_time::utc)
         },
         /// When it was enrolled.
-        enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+        enrolled_unix_ns: Wall => left "ENROLLED" by |row| wall_time::utc(row.enrolled_unix_ns),
     }
 }
 
@@ -56,7 +56,7 @@ crate::rows! {
         /// Name of the operator.
         operator: AgentName => left "OPERATOR" by |row| row.operator.to_string(),
         /// When it was enrolled.
-        enrolled_unix_ns: Wall => left "ENROLLED" by |row| when::utc(row.enrolled_unix_ns),
+        enrolled_unix_ns: Wall => left "ENROLLED" by |row| wall_time::utc(row.enrolled_unix_ns),
         /// SHA-256 of its certificate, hexadecimal.
         fingerprint: String => left "CERTIFICATE",
     }
@@ -76,7 +76,7 @@ crate::rows! {
     /// The clock offset between an agent and the controller at one moment.
     pub struct ClockRow {
         /// Time of the measurement.
-        at_unix_ns: Wall => left "TIME" by |row| when::utc(row.at_unix_ns),
+        at_unix_ns: Wall => left "TIME" by |row| wall_time::utc(row.at_unix_ns),
         /// The agent's clock minus the controller's.
         offset_ns: Span => right "OFFSET",
         /// Error bound of the offset.
@@ -95,11 +95,11 @@ crate::rows! {
         /// Number of experiments; 1 for other kinds.
         parts: usize => right "PARTS",
         /// When it was sent.
-        sent_unix_ns: Wall => left "SENT" by |row| when::utc(row.sent_unix_ns),
+        sent_unix_ns: Wall => left "SENT" by |row| wall_time::utc(row.sent_unix_ns),
         /// State: `sent`, `running`, `ended` (the result is not stored yet) or `stored`.
         state: &'static str => left "STATE",
         /// When this state began.
-        changed_unix_ns: Wall => left "SINCE" by |row| when::utc(row.changed_unix_ns),
+        changed_unix_ns: Wall => left "SINCE" by |row| wall_time::utc(row.changed_unix_ns),
         /// Why it failed; null otherwise.
         failure: Option<String> => left "FAILURE",
     }
@@ -132,7 +132,7 @@ impl AgentDocument {
     /// The text form.
     pub fn text(&self) -> String {
         let mut sections = Sections::default();
-        let time_text = |wall: Option<Wall>| wall.map_or_else(|| "-".to_owned(), when::utc);
+        let time_text = |wall: Option<Wall>| wall.map_or_else(|| "-".to_owned(), wall_time::utc);
         let facts = Pairs::of(&self.agent)
             .with_pair("CONNECTED SINCE", time_text(self.connected_unix_ns))
             .with_pair("CERTIFICATE", self.fingerprint.clone())
@@ -167,7 +167,7 @@ crate::rows! {
         every_ns: Span => right "EVERY" by |row| row.every_ns.exact(),
         /// When the next run is due; `null` after the last one.
         next_unix_ns: Option<Wall> => left "NEXT" by |row| {
-            row.next_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+            row.next_unix_ns.map_or_else(|| "-".to_owned(), wall_time::utc)
         },
         /// End of the schedule, from which no run is due; null without an end.
         until_unix_ns: Option<Wall>,
@@ -192,16 +192,16 @@ crate::rows! {
     /// A run of a schedule with its outcome.
     pub struct ScheduledRunRow {
         /// When the run was due; for several missed runs, the first.
-        due_unix_ns: Wall => left "DUE" by |row| when::utc(row.due_unix_ns),
+        due_unix_ns: Wall => left "DUE" by |row| wall_time::utc(row.due_unix_ns),
         /// Number of runs; above 1 for missed runs only.
         count: u64 => right "RUNS",
         /// When the run began; null if it did not.
         began_unix_ns: Option<Wall> => left "BEGAN" by |row| {
-            row.began_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+            row.began_unix_ns.map_or_else(|| "-".to_owned(), wall_time::utc)
         },
         /// When its end was detected; null before.
         ended_unix_ns: Option<Wall> => left "ENDED" by |row| {
-            row.ended_unix_ns.map_or_else(|| "-".to_owned(), when::utc)
+            row.ended_unix_ns.map_or_else(|| "-".to_owned(), wall_time::utc)
         },
         /// Id of its campaign; null if there is none or it is not known yet.
         campaign: Option<CampaignId> => left "CAMPAIGN" by |row| {

@@ -5,7 +5,7 @@ use neph_model::{Span, Wall};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::when;
+use crate::wall_time;
 
 /// An alarm that was raised or ended.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -129,5 +129,5 @@ pub fn format_alarm_line(at: Wall, change: &Change, noun: &str) -> String {
     } else {
         "the alarm is over"
     };
-    format!("{}  {state}: {}", when::utc(at), change.to_text(noun))
+    format!("{}  {state}: {}", wall_time::utc(at), change.to_text(noun))
 }

@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema};
 
 use crate::version::VERSION;
 use crate::{
-    agents, alarm, captures, clock, diagnosed, exported, flows, gallery, generated, hops,
-    interference, lab, media, ping, reflected, rr, stored, throughput, trace,
+    agents, alarm, captures, clock, diagnosis, export_rows, flows, gallery, generated_load, hops,
+    interference, lab, media, ping, reflector, rr, store_content, throughput, trace,
 };
 
 /// A kind of document.
@@ -55,8 +55,11 @@ fn schema_of<T: JsonSchema>() -> Schema {
 
 /// Every kind of document.
 pub const KINDS: &[Kind] = &[
-    Kind::of::<Vec<stored::CampaignRow>>("list", "neph list --format json"),
-    Kind::of::<Vec<stored::ExperimentRow>>("list-campaign", "neph list CAMPAIGN --format json"),
+    Kind::of::<Vec<store_content::CampaignRow>>("list", "neph list --format json"),
+    Kind::of::<Vec<store_content::ExperimentRow>>(
+        "list-campaign",
+        "neph list CAMPAIGN --format json",
+    ),
     Kind::of::<Vec<agents::AgentRow>>("agents", "neph agents --format json"),
     Kind::of::<agents::AgentDocument>("agents-show", "neph agents show AGENT --format json"),
     Kind::of::<Vec<agents::OperatorRow>>("operators", "neph control operators --format json"),
@@ -69,10 +72,16 @@ pub const KINDS: &[Kind] = &[
         "interference",
         "neph control interference --format json",
     ),
-    Kind::of::<stored::CampaignDocument>("show-campaign", "neph show CAMPAIGN --format json"),
-    Kind::of::<stored::ExperimentDocument>("show-experiment", "neph show EXPERIMENT --format json"),
-    Kind::of::<Vec<stored::TidyRow>>("tidy", "neph tidy --format json"),
-    Kind::of::<diagnosed::DiagnosesDocument>("diagnose", "neph diagnose --format json"),
+    Kind::of::<store_content::CampaignDocument>(
+        "show-campaign",
+        "neph show CAMPAIGN --format json",
+    ),
+    Kind::of::<store_content::ExperimentDocument>(
+        "show-experiment",
+        "neph show EXPERIMENT --format json",
+    ),
+    Kind::of::<Vec<store_content::TidyRow>>("tidy", "neph tidy --format json"),
+    Kind::of::<diagnosis::DiagnosesDocument>("diagnose", "neph diagnose --format json"),
     Kind::of::<ping::PingDocument<'static>>("ping", "neph ping --format json"),
     Kind::of::<ping::PingLine>("ping-line", "neph ping --format ndjson"),
     Kind::of::<flows::FlowsDocument<'static>>("flows", "neph flows --format json"),
@@ -92,7 +101,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<hops::HopsLine>("hops-line", "neph hops --format ndjson"),
     Kind::of::<clock::ClockDocument>("clock", "neph clock --format json"),
     Kind::of::<clock::ClockLine>("clock-line", "neph clock --format ndjson"),
-    Kind::of::<reflected::ReflectLine>("reflect-line", "neph reflect --format ndjson"),
+    Kind::of::<reflector::ReflectLine>("reflect-line", "neph reflect --format ndjson"),
     Kind::of::<Vec<lab::LabRow>>("lab-list", "neph lab list --format json"),
     Kind::of::<lab::LabStatusDocument>("lab-status", "neph lab status --format json"),
     Kind::of::<Vec<lab::StepRow>>("lab-plan", "neph lab plan --format json"),
@@ -100,9 +109,9 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<Vec<lab::VerifiedRow>>("lab-verify", "neph lab verify --format json"),
     Kind::of::<Vec<lab::RecordRow>>("lab-truth", "neph lab truth --format json"),
     Kind::of::<Vec<lab::FlowSegmentRow>>("lab-truth-flows", "neph lab truth --flows --format json"),
-    Kind::of::<Vec<generated::CpuRow>>("stress-cpu", "neph stress cpu --format json"),
-    Kind::of::<Vec<generated::FlowRow>>("stress-flow", "neph stress flow --format json"),
-    Kind::of::<Vec<generated::StreamRow>>("stress-stream", "neph stress stream --format json"),
+    Kind::of::<Vec<generated_load::CpuRow>>("stress-cpu", "neph stress cpu --format json"),
+    Kind::of::<Vec<generated_load::FlowRow>>("stress-flow", "neph stress flow --format json"),
+    Kind::of::<Vec<generated_load::StreamRow>>("stress-stream", "neph stress stream --format json"),
     Kind::of::<throughput::ThroughputDocument>("throughput", "neph throughput --format json"),
     Kind::of::<throughput::ThroughputLine>("throughput-line", "neph throughput --format ndjson"),
     Kind::of::<throughput::ServedLine>(
@@ -115,19 +124,19 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<rr::RrDocument>("rr", "neph rr --format json"),
     Kind::of::<rr::RrLine>("rr-line", "neph rr --format ndjson"),
     Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),
-    Kind::of::<exported::RowWithExperiment<exported::SampleRow>>(
+    Kind::of::<export_rows::RowWithExperiment<export_rows::SampleRow>>(
         "export-samples",
         "neph export --samples --format jsonl, each line",
     ),
-    Kind::of::<exported::RowWithExperiment<exported::TransferRow>>(
+    Kind::of::<export_rows::RowWithExperiment<export_rows::TransferRow>>(
         "export-transfers",
         "neph export --transfers --format jsonl, each line",
     ),
-    Kind::of::<exported::RowWithExperiment<exported::ChangeRow>>(
+    Kind::of::<export_rows::RowWithExperiment<export_rows::ChangeRow>>(
         "export-changes",
         "neph export --changes --format jsonl, each line",
     ),
-    Kind::of::<exported::PingRow>(
+    Kind::of::<export_rows::PingRow>(
         "export-pings",
         "neph export --pings --format jsonl, each line",
     ),

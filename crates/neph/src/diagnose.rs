@@ -11,7 +11,7 @@ use neph_store::Store;
 use crate::exit::{Failure, Outcome};
 use crate::workspace::Workspace;
 use crate::{format, output};
-use neph_documents::diagnosed::DiagnosesDocument;
+use neph_documents::diagnosis::DiagnosesDocument;
 use neph_documents::{Format, rows};
 use neph_store::find::{self};
 

@@ -53,12 +53,12 @@ mod stress;
 mod text_file;
 mod throughput;
 mod tidy;
+mod time_zone;
 mod topology;
 mod trace;
 mod value;
 mod version;
 mod watch;
-mod when;
 mod workspace;
 
 use std::process::ExitCode;

@@ -8,7 +8,7 @@ use neph_campaign::plan;
 use neph_campaign::retention::MergedMinutes;
 use neph_documents::Format;
 use neph_documents::rows::{self, Row};
-use neph_documents::stored::{CampaignRow, ExperimentRow, QuantityRow};
+use neph_documents::store_content::{CampaignRow, ExperimentRow, QuantityRow};
 use neph_model::{
     Campaign, CampaignStatus, Experiment, ExperimentStatus, Quantities, Scenario, ScenarioId, Span,
     Tally, UtcOffset,
@@ -17,10 +17,11 @@ use neph_store::Store;
 use neph_text::Source;
 
 use crate::exit::{Failure, Outcome};
-use crate::when::{Zone, utc};
+use crate::time_zone::Zone;
 use crate::workspace::Workspace;
 use crate::{format, output};
 use neph_documents::p50::P50;
+use neph_documents::wall_time::utc;
 use neph_store::find::{campaign, is_cut_off, short_length, short_length_in};
 
 /// Options of `neph list`.

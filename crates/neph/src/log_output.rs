@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use neph_documents::when;
+use neph_documents::wall_time;
 use neph_model::Wall;
 use neph_sys::clock;
 use tracing::field::{Field, Visit};
@@ -72,7 +72,7 @@ impl Subscriber for LogSubscriber {
         };
         if self.has_times {
             let now = Wall::from_unix_nanos(clock::wall().0);
-            output::say(&format!("{} {sentence}", when::utc(now)));
+            output::say(&format!("{} {sentence}", wall_time::utc(now)));
         } else {
             output::say(&sentence);
         }

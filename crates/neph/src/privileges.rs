@@ -9,7 +9,7 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use neph_documents::reflected::PrivilegesDocument;
+use neph_documents::reflector::PrivilegesDocument;
 use neph_sys::netns::{self, NetNs};
 use neph_sys::restrict::{
     AppliedRestrictions, Capability, Extra, Files, Force, RestrictError, Restriction, User, is_root,

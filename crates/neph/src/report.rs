@@ -18,7 +18,7 @@ use neph_text::{Fault, Problems, Source};
 
 use crate::exit::{Failure, Outcome};
 use crate::sink::Force;
-use crate::when::Zone;
+use crate::time_zone::Zone;
 use crate::workspace::Workspace;
 use crate::{list, output, sink, value};
 use neph_store::find::{self};

@@ -9,7 +9,7 @@ use neph_campaign::retention::{
 };
 use neph_documents::Format;
 use neph_documents::rows;
-use neph_documents::stored::TidyRow;
+use neph_documents::store_content::TidyRow;
 use neph_model::{Campaign, Span, Wall};
 use neph_store::Store;
 use neph_sys::clock;

@@ -7,7 +7,7 @@ use neph_text::counted::counted;
 use super::RecentPeriod;
 use super::row::{columns, encapsulations_text, retransmission_cells, round_trip_cells};
 use crate::table::Heading;
-use crate::when;
+use crate::wall_time;
 
 /// The columns of flows.
 pub const COLUMNS: [Heading; 21] = columns("PACKETS/S", "BYTES/S", "WITH DATA");
@@ -82,7 +82,7 @@ pub fn sentence(period: &RecentPeriod) -> String {
     };
     format!(
         "{}  a second: {} packets{copies_text}{excluded_text}, {} bytes of IP{retransmissions_text}{untracked_text}; {loss_text}",
-        when::utc(period.time.until),
+        wall_time::utc(period.time.until),
         rate(capture_counters.packets),
         rate(period.counts.bytes),
     )

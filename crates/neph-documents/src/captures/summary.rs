@@ -12,7 +12,7 @@ use super::FileDocument;
 use super::flow::HalvesDocument;
 use super::summary_document::SummaryDocument;
 use crate::version::Version;
-use crate::when;
+use crate::wall_time;
 use neph_capture::reading::conversations::{CAPTURE_ONCE_REMEDY, Conversations};
 use neph_capture::reading::file::File;
 use neph_capture::reading::snaplen::snaplen_remedy;
@@ -114,7 +114,7 @@ impl Summary {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         if let Some((began, last)) = self.began.zip(self.last) {
-            let (began, last) = (when::utc(began), when::utc(last));
+            let (began, last) = (wall_time::utc(began), wall_time::utc(last));
             writeln!(
                 out,
                 "{} of TCP, {}, {} bytes, {began} to {last}; {} retransmitted ({} of them spurious), {} \

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::tally::TallyDocument;
 use super::{ChangeDocument, FlowsResult, PairDocument};
-use crate::lazy::Lazy;
+use crate::lazy_list::LazyList;
 use crate::version::Version;
 
 /// The summary with each flow and each change.
@@ -18,10 +18,10 @@ pub struct FlowsDocument<'a> {
     pub summary: FlowsSummary,
     /// Each flow; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flows: Option<Lazy<'a, FlowDocument>>,
+    pub flows: Option<LazyList<'a, FlowDocument>>,
     /// Each path change; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Lazy<'a, ChangeLine>>,
+    pub changes: Option<LazyList<'a, ChangeLine>>,
 }
 
 /// A path change in the list of all changes.
@@ -182,8 +182,8 @@ impl<'a> FlowsDocument<'a> {
         };
         Self {
             summary: FlowsSummary::of(result),
-            flows: Some(Lazy::new(flows)),
-            changes: Some(Lazy::new(changes)),
+            flows: Some(LazyList::new(flows)),
+            changes: Some(LazyList::new(changes)),
         }
     }
 }

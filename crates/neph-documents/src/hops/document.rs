@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::ends::{LossUnknownDocument, UnknownDirection, UnknownLoss};
 use super::{PacketDocument, RoundTripRow, SegmentRow};
 use crate::alarm::{AlarmDocument, SegmentReference};
-use crate::lazy::Lazy;
+use crate::lazy_list::LazyList;
 use crate::version::Version;
 
 /// The JSON document.
@@ -20,7 +20,7 @@ use crate::version::Version;
 pub struct HopsDocument<'a> {
     /// Every packet; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub packets: Option<Lazy<'a, HopsLine>>,
+    pub packets: Option<LazyList<'a, HopsLine>>,
     /// Delays by segment, direction and protocol.
     pub segments: Vec<SegmentRow>,
     /// Parts of the round trips, by protocol.

@@ -9,7 +9,7 @@ use neph_text::counted::counted;
 use super::{DIRECTIONS, direction_name};
 use crate::cell::Cell;
 use crate::table::{Heading, Table};
-use crate::when::utc;
+use crate::wall_time::utc;
 
 crate::rows! {
     /// A period that a flow spent on one path. Times are Unix nanoseconds.

@@ -10,7 +10,7 @@ use super::tally::{DirectionTally, Tally};
 use super::{DIRECTIONS, direction_name};
 use crate::cell::{Cell, OrDash};
 use crate::table::{Heading, Table};
-use crate::when::utc;
+use crate::wall_time::utc;
 
 /// The quantiles of delays that are reported, in thousandths.
 const REPORTED_PERMILLES: [u64; 3] = [500, 990, 999];

@@ -5,7 +5,7 @@ use neph_model::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::reflected::PrivilegesDocument;
+use crate::reflector::PrivilegesDocument;
 
 /// An NDJSON line of a media server.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

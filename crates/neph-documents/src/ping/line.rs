@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::message::{EventDocument, MessageDocument};
 use super::summary_document::PingSummary;
-use crate::lazy::Lazy;
+use crate::lazy_list::LazyList;
 
 /// The JSON document: the summary, and each message and event.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub struct PingDocument<'a> {
     pub summary: PingSummary,
     /// Messages and events in the order of their occurrence; absent from a brief document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub messages: Option<Lazy<'a, PingLine>>,
+    pub messages: Option<LazyList<'a, PingLine>>,
 }
 
 /// An NDJSON line, or an entry of `messages` in the document.

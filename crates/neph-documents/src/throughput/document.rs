@@ -6,7 +6,7 @@ use neph_wire::throughput::{Protocol, TestRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::reflected::PrivilegesDocument;
+use crate::reflector::PrivilegesDocument;
 use crate::version::Version;
 
 use super::direction::{DirectionDocument, direction_word};

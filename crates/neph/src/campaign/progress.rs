@@ -12,8 +12,9 @@ use neph_model::{
 use super::alarm_reporter::AlarmReporter;
 use crate::metrics::RunningExporters;
 use crate::metrics::run::RunMetrics;
-use crate::{output, when};
+use crate::output;
 use neph_documents::plan::time;
+use neph_documents::wall_time;
 use neph_text::counted::counted;
 
 /// Shows progress.
@@ -175,7 +176,7 @@ impl Observer for ProgressReporter {
                 self.print_line(&format!("waiting for block {}", block + 1));
             }
             CampaignEvent::OutOfSeason { season, until } => {
-                let until = when::utc(*until);
+                let until = wall_time::utc(*until);
                 self.print_line(&format!("waiting for the season '{season}', until {until}"));
             }
             CampaignEvent::CheckBegun(order) => {

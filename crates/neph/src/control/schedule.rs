@@ -7,14 +7,14 @@ use clap::Args as ClapArgs;
 use neph_control::{Book, Entry, Outcome as RunOutcome, SHORTEST_INTERVAL, Schedule};
 use neph_documents::Format;
 use neph_documents::agents::{ScheduleRow, ScheduledRunRow};
-use neph_documents::rows;
+use neph_documents::{rows, wall_time};
 use neph_model::{AgentName, Span, Wall};
 
 use super::{ControlFolder, now, open_registry};
 use crate::campaign::{check_agents, load_plan};
 use crate::exit::{Failure, Outcome};
 use crate::workspace::Workspace;
-use crate::{format, output, value, when};
+use crate::{format, output, value};
 
 /// Options of `neph control schedule`.
 #[derive(Debug, ClapArgs)]
@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, Failure> {
         interval = interval.exact(),
         end = schedule
             .until
-            .map_or_else(String::new, |end| format!(" until {}", when::utc(end))),
+            .map_or_else(String::new, |end| format!(" until {}", wall_time::utc(end))),
         folder = folder.display(),
     ));
     Ok(Outcome::Done)
@@ -210,7 +210,7 @@ fn build_row(schedule: Schedule, history: &[Entry]) -> ScheduleRow {
     ScheduleRow {
         next_unix_ns: schedule.next(history.iter().map(Entry::due).max()),
         last: runs.last().map(|run| {
-            let due_text = when::utc(run.due_unix_ns);
+            let due_text = wall_time::utc(run.due_unix_ns);
             format!("{due_text}: {}", run.outcome)
         }),
         complete: count_runs(&is_complete),

@@ -7,14 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::ValueEnum;
-use neph_documents::exported::{Change, ChangeRow, RowWithExperiment, TracedPaths};
+use neph_documents::export_rows::{Change, ChangeRow, RowWithExperiment, TracedPaths};
+use neph_documents::wall_time;
 use neph_flows::{DetectedChange, DetectedChanges, Detector, DetectorRun, Settings};
 use neph_model::{ChangeId, Experiment, Fleet, PathHash, TracedChange};
 use neph_store::{SentWithin, Store, StoreError, WallClock};
 
 use super::FileFormat;
 use super::rows::{Rows, row_experiment};
-use crate::{output, when};
+use crate::output;
 
 /// The detector of path changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -72,7 +73,7 @@ pub(super) fn write(
         let detected_changes = detect_changes(store, experiment, fleet, change_detector)?;
         let traced_changes = find_traced_changes(store, experiment, &detected_changes.changes)?;
         if let Some(limit) = detected_changes.forgotten {
-            let limit_text = when::utc(clock.wall(limit));
+            let limit_text = wall_time::utc(clock.wall(limit));
             output::say(&format!(
                 "neph: experiment {}: there were more path changes than are kept; those up to {limit_text} are not among the rows",
                 experiment.id

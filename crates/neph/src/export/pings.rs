@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::PingRow;
+use neph_documents::export_rows::PingRow;
 use neph_model::Campaign;
 use neph_store::{Store, StoreError};
 

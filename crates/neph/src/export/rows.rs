@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::RowExperiment;
+use neph_documents::export_rows::RowExperiment;
 use neph_documents::rows::{Row, csv_line, keys};
 use neph_model::Experiment;
 use neph_store::{Store, StoreError};

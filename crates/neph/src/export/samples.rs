@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::{RowWithExperiment, SampleRow};
+use neph_documents::export_rows::{RowWithExperiment, SampleRow};
 use neph_model::{Experiment, Instant};
 use neph_store::{Store, StoreError, WallClock};
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use neph_documents::exported::{RowWithExperiment, TransferRow};
+use neph_documents::export_rows::{RowWithExperiment, TransferRow};
 use neph_model::Experiment;
 use neph_store::{Store, StoreError, WallClock};
 

@@ -8,7 +8,7 @@ use neph_documents::Format;
 use neph_documents::hops::{
     HopsDocument, HopsLine, PacketDocument, RoundTripRow, SegmentRow, SummaryDocument, text,
 };
-use neph_documents::lazy::Lazy;
+use neph_documents::lazy_list::LazyList;
 use neph_documents::rows::{self, write_json, write_json_line};
 
 use super::Args;
@@ -37,7 +37,7 @@ pub(super) fn write_report(
         Format::Text => out.write_all(text(passages, &segments, &round_trips).as_bytes())?,
         Format::Json => {
             let document = HopsDocument {
-                packets: args.packets.then(|| Lazy::new(packets)),
+                packets: args.packets.then(|| LazyList::new(packets)),
                 segments,
                 round_trips,
                 alarms: alarms.documents(),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use neph_documents::Format;
-use neph_documents::lazy::Lazy;
+use neph_documents::lazy_list::LazyList;
 use neph_documents::origin::Origin;
 use neph_documents::ping::{
     self, EventDocument, MessageContext, MessageDocument, PingDocument, PingLine, PingResult,
@@ -285,7 +285,7 @@ impl<'a> PingWriter<'a> {
                 };
                 let document = PingDocument {
                     summary: summary(),
-                    messages: (!self.args.quiet).then(|| Lazy::new(lines)),
+                    messages: (!self.args.quiet).then(|| LazyList::new(lines)),
                 };
                 write_json(&document, &mut self.out)?;
             }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use neph_agent::{RunningService, Service};
 use neph_documents::Format;
-use neph_documents::reflected::{CertificateDocument, ReflectLine};
+use neph_documents::reflector::{CertificateDocument, ReflectLine};
 use neph_documents::rows::json_line;
 use neph_model::{ReflectorCaps, bracketed};
 use neph_probe::{Counted, ProbeError, Reflector};

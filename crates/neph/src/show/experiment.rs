@@ -2,7 +2,7 @@
 
 use neph_analysis::fleet_view;
 use neph_campaign::retention::MergedMinutes;
-use neph_documents::stored::{
+use neph_documents::store_content::{
     ClassTransferRow, ExperimentDocument, ExperimentParts, ReducedFacts, RoutesFacts, TracedFacts,
     TracedPaths,
 };

@@ -7,12 +7,12 @@ use std::io::Write;
 use clap::Args as ClapArgs;
 use neph_documents::Format;
 use neph_documents::rows::write_json;
-use neph_documents::stored::{CampaignDocument, CampaignParts};
+use neph_documents::store_content::{CampaignDocument, CampaignParts};
 use neph_model::Campaign;
 use neph_store::Store;
 
 use crate::exit::{Failure, Outcome};
-use crate::when::Zone;
+use crate::time_zone::Zone;
 use crate::workspace::Workspace;
 use crate::{format, list, output};
 use neph_store::find::{LAST, Subject, subject};

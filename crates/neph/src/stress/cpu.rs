@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
 use neph_agent::CpuResult;
-use neph_documents::generated::CpuRow;
+use neph_documents::generated_load::CpuRow;
 use neph_load::{CpuPlacement, CpuThreadResult, HELD, LoadError, Overcommit, Room, Work};
 use neph_model::{CpuShare, CpuThreads, LoadOrder, LoadWork, Span};
 

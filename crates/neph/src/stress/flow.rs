@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use clap::Args as ClapArgs;
 use neph_agent::TcpResult;
-use neph_documents::generated::FlowRow;
+use neph_documents::generated_load::FlowRow;
 use neph_load::{Carried, rate_of};
 use neph_model::{BitRate, ByteSize, LoadOrder, LoadWork, Span, TurnSizes, cross_flows};
 use neph_text::counted::counted;

@@ -5,7 +5,7 @@
 
 use clap::Args as ClapArgs;
 use neph_agent::UdpResult;
-use neph_documents::generated::StreamRow;
+use neph_documents::generated_load::StreamRow;
 use neph_model::{BitRate, LoadOrder, LoadWork, Span};
 
 use super::load_report::{LoadReportOptions, write_rows};

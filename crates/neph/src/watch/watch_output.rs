@@ -17,9 +17,9 @@ use super::alarm::Alarm;
 use super::screen::Screen;
 use crate::alarm::check_duration;
 use crate::exit::Failure;
+use crate::output;
 use crate::read::OutputWriter;
 use crate::resolving::addresses;
-use crate::{output, when};
 use neph_capture::reading::conversations::{ConversationListener, Conversations, PacketCounts};
 use neph_capture::reading::file::File;
 use neph_documents::Format;
@@ -28,6 +28,7 @@ use neph_documents::captures::{
     Metrics, PeriodLine, PeriodTime, RecentPeriod, RetransmissionCounters, Totals,
 };
 use neph_documents::rows::json_line;
+use neph_documents::wall_time;
 use neph_export::MetricsServer;
 use neph_export::Webhook;
 use neph_listen::CaptureMethod;
@@ -186,7 +187,7 @@ impl WatchOutput {
             Change::Down(name) => format!("{name} went down or was removed"),
             Change::Up(name) => format!("{name} is up; it is watched"),
         };
-        output::say(&format!("{}  {message}", when::utc(time)));
+        output::say(&format!("{}  {message}", wall_time::utc(time)));
     }
 
     /// Output between periods: a JSON line; as text on standard error.

@@ -6,8 +6,6 @@
 use clap::Args as ClapArgs;
 use neph_model::UtcOffset;
 
-pub(crate) use neph_documents::when::utc;
-
 /// The time zone of displayed times.
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
 pub(crate) struct Zone {

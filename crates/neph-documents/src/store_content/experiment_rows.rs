@@ -6,7 +6,7 @@ use super::campaign::ended_text;
 use super::lists::{one_based, share};
 use crate::cell::OrDash;
 use crate::p50::P50;
-use crate::when;
+use crate::wall_time;
 
 crate::rows! {
     /// Facts about an experiment.
@@ -29,7 +29,7 @@ crate::rows! {
         status: String => left "status",
         /// When it began.
         started_unix_ns: Wall => left "started" by |row| {
-            when::local_text(row.started_unix_ns, row.offset)
+            wall_time::local_text(row.started_unix_ns, row.offset)
         },
         /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
@@ -76,10 +76,10 @@ crate::rows! {
     /// The distribution that remains of messages that a retention policy removed.
     pub struct ReducedFacts {
         /// When a histogram of response times for each minute replaced the messages.
-        at_unix_ns: Wall => left "messages removed" by |row| crate::when::utc(row.at_unix_ns),
+        at_unix_ns: Wall => left "messages removed" by |row| crate::wall_time::utc(row.at_unix_ns),
         /// When these histograms were removed too; null while they are stored.
         minutes_removed_unix_ns: Option<Wall> => left "histograms removed" by |row| {
-            row.minutes_removed_unix_ns.map_or_else(String::new, crate::when::utc)
+            row.minutes_removed_unix_ns.map_or_else(String::new, crate::wall_time::utc)
         },
         /// Number of minutes of the main flow with a histogram.
         minutes: u64 => right "minutes",

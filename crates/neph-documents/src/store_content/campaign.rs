@@ -15,7 +15,7 @@ use super::{ExperimentRow, PingsRow};
 use crate::cell::OrDash;
 use crate::sections::{Pairs, Sections};
 use crate::version::Version;
-use crate::when;
+use crate::wall_time;
 
 /// The input of a campaign's document.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ crate::rows! {
         },
         /// When it began.
         started_unix_ns: Wall => left "started" by |row| {
-            when::local_text(row.started_unix_ns, row.offset)
+            wall_time::local_text(row.started_unix_ns, row.offset)
         },
         /// When it ended; null until then.
         ended_unix_ns: Option<Wall> => left "ended" by |row| ended_text(row.ended_unix_ns, row.offset),
@@ -247,7 +247,7 @@ impl CampaignDocument {
 
 /// When something ended; `-` while it runs.
 pub(super) fn ended_text(ended: Option<Wall>, offset: UtcOffset) -> String {
-    ended.or_dash(|time| when::local_text(time, offset))
+    ended.or_dash(|time| wall_time::local_text(time, offset))
 }
 
 fn properties_of(parts: &CampaignParts<'_>) -> CampaignFacts {

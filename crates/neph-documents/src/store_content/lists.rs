@@ -7,7 +7,7 @@ use neph_model::{ExperimentId, Span, UtcOffset, Wall};
 use super::id_prefix;
 use super::quantities::QuantityRow;
 use crate::p50::P50;
-use crate::when;
+use crate::wall_time;
 
 crate::rows! {
     /// A campaign of a workspace.
@@ -18,7 +18,7 @@ crate::rows! {
         name: String => left "NAME",
         /// When it began.
         started_unix_ns: Wall => left "STARTED" by |row| {
-            when::local_text(row.started_unix_ns, row.offset)
+            wall_time::local_text(row.started_unix_ns, row.offset)
         },
         /// Status: `running`, `complete`, `interrupted`, `incomplete` or `imported`.
         status: String => left "STATUS" by |row| match &row.resume_command {
@@ -63,7 +63,7 @@ crate::rows! {
         id: String => left "ID" by |row| id_prefix(&row.id, row.id_length),
         /// When it began.
         started_unix_ns: Wall => left "STARTED" by |row| {
-            when::local_text(row.started_unix_ns, row.offset)
+            wall_time::local_text(row.started_unix_ns, row.offset)
         },
         /// The block, from 0.
         block: u32 => right "BLOCK" by |row| one_based(row.block),
@@ -130,7 +130,7 @@ crate::rows! {
         campaign: String => left "CAMPAIGN",
         /// When it ended; null if not known.
         ended_unix_ns: Option<Wall> => left "ENDED" by |row| {
-            row.ended_unix_ns.map_or_else(|| "-".to_owned(), crate::when::utc)
+            row.ended_unix_ns.map_or_else(|| "-".to_owned(), crate::wall_time::utc)
         },
         /// Number of messages.
         messages: u64 => right "MESSAGES",

@@ -11,28 +11,28 @@ use serde::ser::{Serialize, Serializer};
 type Make<'a, T> = dyn Fn() -> Box<dyn Iterator<Item = T> + 'a> + 'a;
 
 /// A list of `T` whose values are created while it is written.
-pub struct Lazy<'a, T>(Box<Make<'a, T>>);
+pub struct LazyList<'a, T>(Box<Make<'a, T>>);
 
-impl<'a, T> Lazy<'a, T> {
+impl<'a, T> LazyList<'a, T> {
     /// The list whose values this function creates.
     pub fn new<I: Iterator<Item = T> + 'a>(make: impl Fn() -> I + 'a) -> Self {
         Self(Box::new(move || Box::new(make())))
     }
 }
 
-impl<T> fmt::Debug for Lazy<'_, T> {
+impl<T> fmt::Debug for LazyList<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lazy")
+        f.write_str("LazyList")
     }
 }
 
-impl<T: Serialize> Serialize for Lazy<'_, T> {
+impl<T: Serialize> Serialize for LazyList<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq((self.0)())
     }
 }
 
-impl<T: JsonSchema> JsonSchema for Lazy<'_, T> {
+impl<T: JsonSchema> JsonSchema for LazyList<'_, T> {
     fn schema_name() -> Cow<'static, str> {
         Vec::<T>::schema_name()
     }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_lazy_list_serializes_like_a_vector() {
-        let lazy = Lazy::new(|| 0..3);
+        let lazy = LazyList::new(|| 0..3);
         let text = serde_json::to_string(&lazy).expect("it can be written");
         assert_eq!(text, "[0,1,2]");
     }
