@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use neph_listen::recording::{kernel, record_point};
-use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, PacketChoice, Writing};
+use neph_listen::{CaptureFile, CaptureInterface, CaptureMethod, Listening, PacketFilter, Writing};
 use neph_model::{ByteSize, CaptureOrder, Captured, OrderFailed, Progress, Span, Update};
 use neph_sys::clock;
 
@@ -58,7 +58,7 @@ pub(crate) fn capture(
     if order.site.is_some() {
         return Err(failed(operation(), "it names a site of a lab"));
     }
-    let filter = PacketChoice::of(order);
+    let filter = PacketFilter::of(order);
     let filter_rules = filter.wanted();
     let mut capture_interface = CaptureInterface::open(&Listening {
         interface: &order.interface,

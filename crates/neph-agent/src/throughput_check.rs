@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use neph_load::{Iperf3Spec, Transfer, UploadSpec, iperf3, upload};
+use neph_load::{Iperf3Spec, TransferResult, UploadSpec, iperf3, upload};
 use neph_model::{BitRate, OrderFailed, Target, Throughput, ThroughputOrder, ThroughputTool};
 use neph_probe::{Placement, Resolve, Resolving};
 
@@ -44,7 +44,7 @@ fn run_transfer(
     order: &ThroughputOrder,
     site: Option<Placement>,
     context: &OrderContext,
-) -> Result<Transfer, OrderFailed> {
+) -> Result<TransferResult, OrderFailed> {
     let (host, port) = (order.server.host.as_str(), order.server.port);
     let operation = || format!("transfer to {host} port {port}");
     let target = Target::tcp(host, port).map_err(|error| failed(format!("find {host}"), error))?;

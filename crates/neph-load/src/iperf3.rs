@@ -13,7 +13,7 @@ use neph_sys::place::Placement;
 use neph_sys::process::{self, ChildOptions};
 use serde_json::Value;
 
-use crate::transfer::{Transfer, TransferError, now};
+use crate::transfer::{TransferError, TransferResult, now};
 
 const PROGRAM: &str = "iperf3";
 /// Time beyond the duration, for connecting and for the last exchange.
@@ -42,7 +42,7 @@ pub struct Iperf3Spec {
 /// # Errors
 /// One sentence: the program is missing, its server is not reachable or busy, it took too long, or
 /// its report is invalid.
-pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<Transfer, TransferError> {
+pub fn iperf3(spec: &Iperf3Spec, stop: &Stop) -> Result<TransferResult, TransferError> {
     match &spec.site {
         None => run(command(PROGRAM, spec), spec.duration, stop),
         Some(site) => {
@@ -60,7 +60,7 @@ fn failed(reason: impl Into<String>) -> TransferError {
     }
 }
 
-fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, TransferError> {
+fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<TransferResult, TransferError> {
     let started = Wall::from_unix_nanos(clock::wall().0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => failed(
@@ -74,7 +74,7 @@ fn run(mut command: Command, duration: Span, stop: &Stop) -> Result<Transfer, Tr
     let report = report.join().unwrap_or_default();
     result?;
     let (seconds, goodput) = parse(&report).map_err(failed)?;
-    Ok(Transfer {
+    Ok(TransferResult {
         tool: PROGRAM,
         started,
         seconds,

@@ -41,5 +41,5 @@ pub use source_port_transfer::{
 pub use start_counter::{RUNNING_LINE, StartCounter};
 pub use stream::{StreamLoad, Streamed};
 pub use throughput::rr;
-pub use transfer::{Transfer, TransferError, rate_of};
+pub use transfer::{TransferError, TransferResult, rate_of};
 pub use upload::{UploadSpec, upload};

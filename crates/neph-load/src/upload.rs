@@ -18,7 +18,7 @@ use neph_wire::frame::{Hello, Mode, Status};
 use socket2::SockRef;
 
 use crate::transfer::{
-    Driver, Meter, Next, Traffic, Transfer, TransferError, Unanswered, connect, greet, now,
+    Driver, Meter, Next, Traffic, TransferError, TransferResult, Unanswered, connect, greet, now,
 };
 
 /// Timeout for connecting.
@@ -53,14 +53,14 @@ pub struct UploadSpec {
 /// # Errors
 /// There is no connection, the reflector refuses (busy, too long), or the connection breaks before
 /// anything was measured.
-pub fn upload(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> {
+pub fn upload(spec: &UploadSpec, stop: &Stop) -> Result<TransferResult, TransferError> {
     match &spec.site {
         None => carry_out(spec, stop),
         Some(site) => site.run(|| carry_out(spec, stop))?,
     }
 }
 
-fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> {
+fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<TransferResult, TransferError> {
     let fault = |operation| {
         move |source| TransferError::Socket {
             operation,
@@ -90,7 +90,7 @@ fn carry_out(spec: &UploadSpec, stop: &Stop) -> Result<Transfer, TransferError> 
         // Results from before the connection broke are valid.
         _ => {
             let (seconds, goodput) = pour.meter.end();
-            Ok(Transfer {
+            Ok(TransferResult {
                 tool: "neph",
                 started,
                 seconds,

@@ -36,7 +36,7 @@ mod media;
 mod metrics;
 mod operator;
 mod output;
-mod packet_choice;
+mod packet_filter;
 mod ping;
 mod privileges;
 mod read;

@@ -8,7 +8,7 @@ use neph_listen::recording::RecordingOptions;
 use neph_model::{ByteSize, Span};
 
 use crate::exit::Failure;
-use crate::packet_choice::PacketArgs;
+use crate::packet_filter::PacketArgs;
 use crate::value;
 use crate::watch::{parse_ring_size, parse_snaplen};
 
@@ -50,7 +50,7 @@ impl LivePointOptions {
             count: self.count,
             save: self.save.clone(),
             limit: self.limit,
-            choice: self.filter.choice(),
+            packet_filter: self.filter.packet_filter(),
             snaplen: self.snaplen,
             ring: self.ring,
         }
@@ -84,7 +84,10 @@ impl LivePointOptions {
         ];
         let used_options = used_options.into_iter().filter(|(_, is_used)| *is_used);
         let used_options = used_options.map(|(option, _)| option.to_owned());
-        match used_options.chain(self.filter.choice().options()).next() {
+        match used_options
+            .chain(self.filter.packet_filter().options())
+            .next()
+        {
             Some(option) => Err(Failure::usage(format!(
                 "{option} is for live points (iface:eth0, ssh:user@host/eth0, agent:ams/eth0), and these are files"
             ))),

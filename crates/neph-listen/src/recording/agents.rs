@@ -104,7 +104,7 @@ impl<'a> AgentPoints<'a> {
 
     fn order(&self, index: usize, interface: &str) -> CaptureOrder {
         let options = self.shared.options;
-        options.choice.order(CaptureOrder {
+        options.packet_filter.order(CaptureOrder {
             duration: options.duration,
             limit: Some(options.limit),
             samples: self.wanted(index).is_some(),

@@ -18,7 +18,7 @@ pub(super) fn open_these<'p>(
     points: impl Iterator<Item = &'p Point>,
     options: &RecordingOptions,
 ) -> Result<Vec<CaptureInterface>, ListenError> {
-    let wanted = options.choice.wanted();
+    let wanted = options.packet_filter.wanted();
     let open = |point: &Point| match &point.location {
         PointLocation::Local(Interface { name, site }) => {
             Some(CaptureInterface::open(&Listening {

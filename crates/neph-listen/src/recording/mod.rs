@@ -145,7 +145,7 @@ pub fn record(
     received: Received<'_>,
 ) -> Result<Recording, ListenError> {
     refuse_same_names(points)?;
-    options.choice.check()?;
+    options.packet_filter.check()?;
     let mut folder = Folder::open(options.save.as_deref())?;
     let expected: Vec<PointRecording> = (points
         .iter()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use neph_model::{ByteSize, Span};
 
-use crate::PacketChoice;
+use crate::PacketFilter;
 
 /// Options of a recording.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct RecordingOptions {
     /// It ends when a point's capture has this many bytes.
     pub limit: ByteSize,
     /// Which packets are captured.
-    pub choice: PacketChoice,
+    pub packet_filter: PacketFilter,
     /// Captured bytes of each packet.
     pub snaplen: u32,
     /// Memory for the waiting packets of a point.

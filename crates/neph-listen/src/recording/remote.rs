@@ -197,11 +197,11 @@ impl RemoteReport {
 /// standard input ends, also after a broken connection.
 fn script(interface: &Interface, options: &RecordingOptions) -> String {
     let Interface { name, site } = interface;
-    let (snaplen, choice) = (options.snaplen, &options.choice);
+    let (snaplen, packet_filter) = (options.snaplen, &options.packet_filter);
     let inside = site
         .as_ref()
         .map_or_else(String::new, |site| format!("ip netns exec {site} "));
-    let order = choice.order(CaptureOrder {
+    let order = packet_filter.order(CaptureOrder {
         site: site.clone(),
         ..CaptureOrder::of(name.clone(), snaplen, options.ring)
     });
@@ -209,7 +209,7 @@ fn script(interface: &Interface, options: &RecordingOptions) -> String {
     // Escaped for double quotes, because the whole script is in single quotes.
     let order = order.replace('"', "\\\"");
     let neph = format!("printf %s \"{order}\" | neph execute -");
-    let expression = choice.expression();
+    let expression = packet_filter.expression();
     let tcpdump = format!(
         "{inside}tcpdump -i {name} -n -U -w - -s {snaplen} --time-stamp-precision=nano \"{expression}\""
     );
@@ -234,7 +234,7 @@ mod tests {
     use neph_model::ByteSize;
 
     use super::*;
-    use crate::PacketChoice;
+    use crate::PacketFilter;
 
     fn remote_report(lines: &[&str]) -> RemoteReport {
         RemoteReport {
@@ -282,7 +282,7 @@ mod tests {
             count: None,
             save: None,
             limit: ByteSize(1 << 20),
-            choice: PacketChoice::default(),
+            packet_filter: PacketFilter::default(),
             snaplen: 96,
             ring: ByteSize(2 << 20),
         };

@@ -15,4 +15,4 @@ pub(crate) use driver::{Driver, FailedOperation, Next, Traffic, TransferFailure,
 pub use error::TransferError;
 pub(crate) use meter::Meter;
 pub use meter::rate_of;
-pub use result::Transfer;
+pub use result::TransferResult;

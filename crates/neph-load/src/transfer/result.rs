@@ -4,7 +4,7 @@ use neph_model::{BitRate, Throughput, ThroughputSecond, Wall};
 
 /// Result of a bulk transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transfer {
+pub struct TransferResult {
     /// `neph` or `iperf3`.
     pub tool: &'static str,
     /// When it started.
@@ -15,7 +15,7 @@ pub struct Transfer {
     pub goodput: BitRate,
 }
 
-impl Transfer {
+impl TransferResult {
     /// As a record of the store.
     pub fn into_throughput(self, block: u32, endpoint: &str) -> Throughput {
         Throughput {

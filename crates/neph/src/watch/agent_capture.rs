@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, point: &Point) -> Result<Outcome, Failure> {
         count: args.count,
         save: None,
         limit: LARGEST_CAPTURE,
-        choice: args.choice.choice(),
+        packet_filter: args.filter.packet_filter(),
         snaplen: args.snaplen,
         ring: args.ring,
     };

@@ -25,7 +25,7 @@ use neph_sys::restrict::Capability;
 use neph_sys::ring::{BLOCK_BYTES, BlockRing};
 
 use crate::exit::{Failure, Outcome};
-use crate::packet_choice::PacketArgs;
+use crate::packet_filter::PacketArgs;
 use crate::privileges::{Needs, Row, UserChoice};
 use crate::read::{MatchMethod, SortChoice};
 use crate::sink::{self, Force};
@@ -74,7 +74,7 @@ pub(crate) struct Args {
     #[arg(long)]
     samples: bool,
     #[command(flatten)]
-    choice: PacketArgs,
+    filter: PacketArgs,
     /// Stop after this number of packets [default: capture until ctrl-C]
     #[arg(long, short, value_name = "N", value_parser = value::positive_count)]
     count: Option<u64>,
@@ -226,9 +226,10 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
     let stop = interrupt::stop_on_ctrl_c()?;
     // Before anything is opened or overwritten: options may be wrong.
     let watch_output = WatchOutput::new(args)?;
-    let choice = args.choice.choice();
-    choice.check()?;
-    let mut capture_interface = CaptureInterface::open(&args.capture_settings(&choice.wanted())?)?;
+    let packet_filter = args.filter.packet_filter();
+    packet_filter.check()?;
+    let mut capture_interface =
+        CaptureInterface::open(&args.capture_settings(&packet_filter.wanted())?)?;
     let mut intake = Intake::new(args, &capture_interface, watch_output)?;
     output::say(&format!(
         "neph watch: looking at {} ({}); ctrl-C ends it",

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use neph_listen::recording::record_point;
-use neph_listen::{CaptureInterface, CaptureMethod, Listening, OUT, PacketChoice};
+use neph_listen::{CaptureInterface, CaptureMethod, Listening, OUT, PacketFilter};
 use neph_model::{CaptureOrder, Span};
 use neph_sys::clock;
 
@@ -27,9 +27,9 @@ pub(super) fn write_to_stdout(args: &Args) -> Result<Outcome, Failure> {
             "--write - writes a capture, which no terminal can show; let it go to a program or a file",
         ));
     }
-    let filter = args.choice.choice();
-    filter.check()?;
-    let filter_rules = filter.wanted();
+    let packet_filter = args.filter.packet_filter();
+    packet_filter.check()?;
+    let filter_rules = packet_filter.wanted();
     stream(
         &args.capture_settings(&filter_rules)?,
         args.force,
@@ -45,7 +45,7 @@ pub(crate) fn carry_out(order: &CaptureOrder) -> Result<Outcome, Failure> {
     privileges.restrict(&UserChoice::default())?;
     let site = order.site.as_deref().map(neph_lab::namespace).transpose();
     let site = site.map_err(Failure::usage)?;
-    let filter_rules = PacketChoice::of(order).wanted();
+    let filter_rules = PacketFilter::of(order).wanted();
     let listening = Listening {
         interface: &order.interface,
         site: site.as_deref(),

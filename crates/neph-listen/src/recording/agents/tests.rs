@@ -11,7 +11,7 @@ use super::super::RecordingOptions;
 use super::super::point_text::Point;
 use super::super::started_capture::KERNEL;
 use super::*;
-use crate::{CaptureFile, PacketChoice};
+use crate::{CaptureFile, PacketFilter};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -21,7 +21,7 @@ fn options() -> RecordingOptions {
         count: None,
         save: None,
         limit: ByteSize(1 << 20),
-        choice: PacketChoice::default(),
+        packet_filter: PacketFilter::default(),
         snaplen: DEFAULT_SNAPLEN,
         ring: ByteSize(2 << 20),
     }

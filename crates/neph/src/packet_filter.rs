@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use clap::{Args as ClapArgs, ValueEnum};
-use neph_listen::PacketChoice;
+use neph_listen::PacketFilter;
 use neph_model::CaptureProtocol;
 
 use crate::value;
@@ -32,13 +32,13 @@ pub(crate) struct PacketArgs {
 
 impl PacketArgs {
     /// The packet filter of these options.
-    pub(crate) fn choice(&self) -> PacketChoice {
+    pub(crate) fn packet_filter(&self) -> PacketFilter {
         let protocol = |proto: &Proto| match proto {
             Proto::Tcp => CaptureProtocol::Tcp,
             Proto::Udp => CaptureProtocol::Udp,
             Proto::Icmp => CaptureProtocol::Icmp,
         };
-        PacketChoice {
+        PacketFilter {
             hosts: self.host.clone(),
             ports: self.port.clone(),
             protocols: self.proto.iter().map(protocol).collect(),
@@ -55,14 +55,14 @@ mod tests {
     #[derive(Parser)]
     struct CommandLine {
         #[command(flatten)]
-        choice: PacketArgs,
+        filter: PacketArgs,
     }
 
-    fn choice(line: &str) -> PacketChoice {
+    fn packet_filter(line: &str) -> PacketFilter {
         CommandLine::try_parse_from(line.split_whitespace())
             .expect("good options")
-            .choice
-            .choice()
+            .filter
+            .packet_filter()
     }
 
     #[test]
@@ -87,27 +87,27 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_choice_is_converted_to_options_and_a_filter() {
+    fn a_packet_filter_is_converted_to_options_and_an_expression() {
         let expected = "--host 10.0.0.7 --host fd00::7 --port 443 --proto tcp --proto icmp";
-        let full_choice = choice(&format!("neph {expected}"));
-        assert_eq!(full_choice.options().join(" "), expected);
+        let full_filter = packet_filter(&format!("neph {expected}"));
+        assert_eq!(full_filter.options().join(" "), expected);
         assert_eq!(
-            full_choice.expression(),
+            full_filter.expression(),
             "(host 10.0.0.7 or host fd00::7) and (port 443) and (tcp or icmp or icmp6)"
         );
         assert_eq!(
-            choice("neph --port 53").expression(),
+            packet_filter("neph --port 53").expression(),
             "(port 53)",
             "one word alone"
         );
         // An IPv4-mapped IPv6 address means IPv4 packets.
-        let mapped = choice("neph --host ::ffff:10.9.0.1").options();
+        let mapped = packet_filter("neph --host ::ffff:10.9.0.1").options();
         assert_eq!(mapped, ["--host 10.9.0.1"]);
-        let packet_choice = choice("neph");
+        let empty_filter = packet_filter("neph");
         assert_eq!(
             (
-                packet_choice.options().len(),
-                packet_choice.expression().as_str()
+                empty_filter.options().len(),
+                empty_filter.expression().as_str()
             ),
             (0, "")
         );

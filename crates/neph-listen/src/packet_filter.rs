@@ -1,4 +1,4 @@
-//! Which packets are captured, and the same choice as options of neph on another host, or as a
+//! Which packets are captured, and the same filter as options of neph on another host, or as a
 //! tcpdump expression.
 
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use crate::ListenError;
 
 /// Which packets are captured: all, if every list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PacketChoice {
+pub struct PacketFilter {
     /// Source or destination address.
     pub hosts: Vec<IpAddr>,
     /// Source or destination port of TCP or UDP.
@@ -45,7 +45,7 @@ const fn filtered(protocol: CaptureProtocol) -> Protocol {
     }
 }
 
-impl PacketChoice {
+impl PacketFilter {
     /// Checks that a packet can match.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl PacketChoice {
         Ok(())
     }
 
-    /// The choice for the kernel's filter.
+    /// The filter for the kernel.
     pub fn wanted(&self) -> Wanted {
         Wanted {
             hosts: self.hosts.clone(),
@@ -70,7 +70,7 @@ impl PacketChoice {
         }
     }
 
-    /// The choice of an order.
+    /// The filter of an order.
     pub fn of(order: &CaptureOrder) -> Self {
         Self {
             hosts: order.hosts.clone(),
@@ -79,7 +79,7 @@ impl PacketChoice {
         }
     }
 
-    /// Adds this choice to an order.
+    /// Adds this filter to an order.
     pub fn order(&self, order: CaptureOrder) -> CaptureOrder {
         CaptureOrder {
             hosts: self.hosts.clone(),
@@ -89,7 +89,7 @@ impl PacketChoice {
         }
     }
 
-    /// The choice as command line options.
+    /// The filter as command line options.
     pub fn options(&self) -> Vec<String> {
         let hosts = self.hosts.iter().map(|host| format!("--host {host}"));
         let ports = self.ports.iter().map(|port| format!("--port {port}"));
@@ -98,7 +98,7 @@ impl PacketChoice {
         hosts.chain(ports).chain(protocols).collect()
     }
 
-    /// The choice for tcpdump, which does not match inside VLAN tags; empty for all packets.
+    /// The filter for tcpdump, which does not match inside VLAN tags; empty for all packets.
     pub fn expression(&self) -> String {
         let hosts = self.hosts.iter().map(|host| format!("host {host}"));
         let ports = self.ports.iter().map(|port| format!("port {port}"));
