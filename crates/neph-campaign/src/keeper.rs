@@ -1,7 +1,7 @@
 //! Keeps a fleet that runs without a plan: a campaign of one experiment, in which everything is as
 //! it would be if a plan had asked for it.
 
-mod stored;
+mod stored_fleet;
 
 use std::sync::{Arc, Mutex};
 
@@ -18,8 +18,8 @@ use crate::run::experiment::{
     Judgement, apply_executor_result, apply_meter_results, provenance as provenance_of,
 };
 use crate::run::{Build, RunError, map_store_error};
-pub use stored::StoredFleet;
-use stored::relative_to;
+pub use stored_fleet::StoredFleet;
+use stored_fleet::relative_to;
 
 /// As what a fleet is kept.
 #[derive(Clone, Debug)]

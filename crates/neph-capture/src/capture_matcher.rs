@@ -14,7 +14,7 @@ use neph_wire::dissect::Dissected;
 use crate::directions::{Direction, Directions};
 use crate::fragments::{FragmentPassage, Fragments, is_fragment};
 use crate::identity::Identity;
-use crate::steady::{SteadyClock, StepBack, added_at};
+use crate::steady_time::{SteadyClock, StepBack, added_at};
 
 mod proofs;
 

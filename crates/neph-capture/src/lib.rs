@@ -20,7 +20,7 @@ pub mod reading;
 mod sample;
 mod sampling;
 mod sequence;
-mod steady;
+mod steady_time;
 mod stream;
 mod tcp;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::known::{DigestState, KnownEndpointFlows};
 use crate::latency::Latency;
 use crate::latency_bins::{Bin, flow_quantiles};
 use crate::loss_by_base::LossByBase;
+use crate::observed_time::{ObservedTime, is_too_short};
 use crate::pair::{Bimodality, Inflation, PairView, ShareBin};
 use crate::persistence::{ChangeKind, stay_curve, stays};
 use crate::settings::Settings;
@@ -17,7 +18,6 @@ use crate::spectrum::{TimeGrid, spectrum};
 use crate::stay::Stay;
 use crate::sweep::{Levels, Sweep};
 use crate::view::{Class, FleetView, FlowHistory, FlowLatencyBin, PathChange, Spectrum};
-use crate::watched::{ObservedTime, is_too_short};
 
 /// Resolution of base latencies where flows are counted, as a part of the tolerance.
 const CELLS_PER_TOLERANCE: i64 = 16;

@@ -11,12 +11,12 @@ use neph_stats::Weighted;
 
 use crate::latency_bins::span_from_nanos;
 use crate::loss_by_base::LossByBase;
+use crate::observed_time::ObservedTime;
 use crate::pair::ClassMoves;
 use crate::settings::Settings;
 use crate::share::Groups;
 use crate::spectrum::TimeGrid;
 use crate::view::{Class, FlowHistory, PathChange};
-use crate::watched::ObservedTime;
 
 /// Minimum share of all flows' time for a class: excludes levels of a single flow for a moment.
 const MIN_SHARE: f64 = 0.001;

@@ -34,6 +34,7 @@ mod latency_bins;
 mod loss_by_base;
 mod measure;
 mod medians;
+mod observed_time;
 mod order;
 mod outage;
 mod pair;
@@ -49,7 +50,6 @@ mod succession;
 mod sweep;
 mod unexplained;
 mod view;
-mod watched;
 mod witness;
 #[cfg(test)]
 mod world;

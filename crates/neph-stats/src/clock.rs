@@ -2,7 +2,8 @@
 //!
 //! Owns the fit around one moment ([`clock_fit`]) for clocks that are not set. [`sides`] is for a clock that
 //! may have been set undetected. [`course`] has steps and courses over hours, with the steps of
-//! [`clock_sets`]. [`retained`] thins limits over days, [`likely`] selects the likeliest line. Reads no clock.
+//! [`clock_sets`]. [`retained`] thins limits over days, [`most_likely_line`] selects the likeliest line.
+//! Reads no clock.
 //!
 //! No delay is negative. A message to the peer shows `offset <= received - sent`; one from the peer shows
 //! `offset >= sent - received`. Over a short time the difference in rate is constant to within a small
@@ -15,7 +16,7 @@ mod corners;
 mod course;
 mod four_timestamps;
 mod hull;
-mod likely;
+mod most_likely_line;
 mod retained;
 mod sides;
 mod step_free;

@@ -13,11 +13,11 @@ pub mod counted;
 mod csv;
 pub mod decimals;
 mod durable;
+mod external_text;
 mod fields;
 mod file;
 mod node;
 mod output_file;
-mod outside;
 mod position;
 mod problem;
 mod quantity;
@@ -29,15 +29,15 @@ mod yaml;
 
 pub use csv::csv_field;
 pub use durable::{DiskError, FolderLock, remove_folder, write_durable};
+pub use external_text::{
+    LONGEST_SENTENCE, LONGEST_VALUE, PrintableText, Visible, coloured, is_hidden, one_line,
+    several_lines, visible, visible_file, visible_lines,
+};
 pub use fields::{Fields, Spanned};
 pub use file::{FileError, FileKind, is_output_handed_over, open_file, read_bytes, read_text};
 pub use node::{Entry, Node, Table, Value};
 pub use output_file::{
     Existing, NotWritten, WholeFile, alongside, check_output, create_output, write_whole,
-};
-pub use outside::{
-    LONGEST_SENTENCE, LONGEST_VALUE, PrintableText, Visible, coloured, is_hidden, one_line,
-    several_lines, visible, visible_file, visible_lines,
 };
 pub use position::Position;
 pub use problem::{Fault, Problem, Problems};

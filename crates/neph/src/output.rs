@@ -1,6 +1,6 @@
 //! Standard output and standard error: the only place that prints.
 //!
-//! All text passes `neph_text::outside` here, so that no text from a peer or a file can control the
+//! All text passes `neph_text::external_text` here, so that no text from a peer or a file can control the
 //! terminal. A message is one line of bounded length. A closed pipe ends the command quietly.
 //! `NO_COLOR` and the terminal decide about colour.
 

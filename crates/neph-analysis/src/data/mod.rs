@@ -7,7 +7,7 @@ mod addresses;
 mod exchange;
 mod factor;
 mod fleet;
-mod shown;
+mod shown_blocks;
 mod traced;
 
 use std::collections::BTreeSet;

@@ -9,7 +9,7 @@ use neph_stats::{ClockCut, FourTimestamps, OffsetLimit};
 
 use super::{CaptureCounts, Crossing, MatchedCaptures};
 use crate::directions::Direction;
-use crate::steady::{StepBack, added_at, steps_back_before};
+use crate::steady_time::{StepBack, added_at, steps_back_before};
 
 /// One of two clocks was set back, or a file holds several captures in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -48,7 +48,7 @@ use fragments::Fragmented;
 use crate::capture_matcher::{CaptureCounts, MAX_DUPLICATE_NANOS};
 use crate::fragments::{FragmentPassage, Piece, is_fragment};
 use crate::identity::Identity;
-use crate::steady::SteadyClock;
+use crate::steady_time::SteadyClock;
 use packet::{Flows, NO_NUMBER, Packet, Packets};
 
 /// Reads captures one after the other, in the order of the path.

@@ -4,7 +4,7 @@
 
 use super::followed::Followed;
 use crate::capture_matcher::MatchedCaptures;
-use crate::steady::{added_at, steps_back_before};
+use crate::steady_time::{added_at, steps_back_before};
 
 impl Followed {
     /// The packets that the two captures of a segment have in common, for its clocks.

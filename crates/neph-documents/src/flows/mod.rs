@@ -1,7 +1,6 @@
 //! `neph flows`: path changes as they are detected, and the summary of a fleet.
 
 mod advice;
-pub mod advised;
 pub mod csv;
 mod dip;
 pub mod document;
@@ -9,6 +8,7 @@ pub mod event;
 pub mod lines;
 mod moves;
 pub mod pair;
+pub mod port_advice;
 mod result;
 pub mod share;
 mod summary;

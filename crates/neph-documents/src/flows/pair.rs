@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::FlowsResult;
-use super::advised::AdviceDocument;
+use super::port_advice::AdviceDocument;
 use super::share::{CurveDocument, FlowLatency, QuantilesDocument, ShareDocument};
 use super::transfers::CompletionDocument;
 

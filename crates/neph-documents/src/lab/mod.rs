@@ -6,14 +6,14 @@ mod records;
 mod status;
 mod summary;
 mod tally;
-mod verified;
+mod verification;
 
 pub use flow_paths::{FlowPaths, FlowSegmentRow, SegmentSource};
 pub use records::RecordRow;
 pub use status::{LabRow, LabStatusDocument, PredictionRow, SiteRow, StepRow};
 pub use summary::{RecordedFile, summary};
 pub use tally::Tally;
-pub use verified::{GuestRate, VerifiedLocation, VerifiedRow};
+pub use verification::{GuestRate, VerifiedLocation, VerifiedRow};
 
 /// The directions of a link, as a topology names them.
 const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];

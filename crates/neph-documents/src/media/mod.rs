@@ -2,12 +2,12 @@
 
 mod document;
 mod second;
-mod served;
+mod server_events;
 mod stream;
 mod text;
 
 pub use document::{MediaDocument, MediaLine, StreamDocument};
 pub use second::SecondRow;
-pub use served::ServedLine;
+pub use server_events::ServedLine;
 pub use stream::StreamRow;
 pub use text::{heading, second_line, summary};

@@ -1,6 +1,6 @@
 //! `neph plan`, `neph check` and `neph run`: what a plan will do, and what its reader should know.
 
-mod decidable;
+mod needed_blocks;
 mod notes;
 mod preview;
 mod rounds;

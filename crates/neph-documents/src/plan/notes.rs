@@ -4,7 +4,7 @@ use neph_campaign::estimate::{Estimate, estimate};
 use neph_campaign::{Plan, expand};
 use neph_model::Span;
 
-use super::decidable;
+use super::needed_blocks;
 use super::time;
 
 const NANOS_PER_MINUTE: i64 = 60_000_000_000;
@@ -13,7 +13,7 @@ const NANOS_PER_MINUTE: i64 = 60_000_000_000;
 pub fn notes(plan: &Plan) -> Vec<String> {
     let notes = plan.notes.iter().cloned();
     notes
-        .chain(decidable::note(plan))
+        .chain(needed_blocks::note(plan))
         .chain(late_blocks(plan))
         .collect()
 }

@@ -30,7 +30,7 @@ pub(crate) enum Action {
     Send(ProbeToSend),
     /// Nothing before this moment, unless an answer comes.
     Wait(Instant<Local>),
-    /// Add this many flows with [`Tracer::add`](super::tracer::Tracer::add), or none, which ends the trace.
+    /// Add this many flows with `Tracer::add`, or none, which ends the trace.
     AddFlows(usize),
     /// Everything possible is known.
     Done,
