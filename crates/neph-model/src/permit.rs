@@ -38,6 +38,13 @@ pub struct Budgets {
     pub day_bytes: Option<u64>,
 }
 
+impl Budgets {
+    /// The key of [`Self::messages`] in a policy file.
+    pub const MESSAGES_KEY: &str = "budget.messages_per_second";
+    /// The key of [`Self::rate`] in a policy file.
+    pub const RATE_KEY: &str = "budget.rate";
+}
+
 /// Why an address may not be sent to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Forbidden {
@@ -137,6 +144,16 @@ impl Permit {
     /// Whether it allows everything.
     pub const fn is_unlimited(&self) -> bool {
         self.0.is_none()
+    }
+
+    /// The key of the policy file that limits messages or bytes per second; `None` without such a
+    /// budget.
+    pub fn rate_budget(&self) -> Option<&'static str> {
+        let limits = self.0.as_ref()?;
+        if limits.messages.is_some() {
+            return Some(Budgets::MESSAGES_KEY);
+        }
+        limits.bytes.as_ref().map(|_| Budgets::RATE_KEY)
     }
 
     /// Whether this address may be sent to.

@@ -247,11 +247,9 @@ fn read_policy(args: &Args) -> Result<Policy, Failure> {
             path.display()
         ))
     })?;
-    let policy = Policy::parse(&Source::new(path.display().to_string(), text));
-    let policy = policy.map_err(|problems| {
-        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        Failure::Usage(problems.join("\n"))
-    })?;
+    let source = Source::new(path.display().to_string(), text);
+    let policy = Policy::parse(&source);
+    let policy = policy.map_err(|problems| Failure::Text(source, problems))?;
     let is_known = |address: &ControllerAddress| {
         policy.controllers.is_empty() || policy.controllers.contains(&address.to_string())
     };

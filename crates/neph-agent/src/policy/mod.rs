@@ -175,7 +175,7 @@ impl Policy {
 
 /// `messages` is the number of messages a second that the order sends.
 fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refusal> {
-    let key = "budget.messages_per_second";
+    let key = Budgets::MESSAGES_KEY;
     if messages > f64::from(budget) {
         return Err(Refusal::Rate {
             requested: format!("{messages:.0} messages a second"),
@@ -198,7 +198,7 @@ fn check_messages(order: &Order, messages: f64, budget: u32) -> Result<(), Refus
 /// `bits` is the number of bits a second that the order sends, as far as it has a limit.
 fn check_rate(order: &Order, bits: f64, budget: BitRate) -> Result<(), Refusal> {
     let bits_per_second = budget.bits_per_second();
-    let key = "budget.rate";
+    let key = Budgets::RATE_KEY;
     let limited = |requested| Refusal::Rate {
         requested,
         limit: budget.to_string(),

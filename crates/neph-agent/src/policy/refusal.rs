@@ -112,7 +112,7 @@ fn rate_text(limit: &str, key: Option<&str>) -> String {
 fn no_limit_text(key: &str, can_have_rate: bool) -> String {
     let rate = if can_have_rate { "set a rate, or " } else { "" };
     format!(
-        "which {key} of this agent's policy does not allow; {rate}remove this key from its agent.toml, \
+        "which {key} of this agent's policy does not allow; {rate}remove this key from its policy file, \
          and restart the agent"
     )
 }

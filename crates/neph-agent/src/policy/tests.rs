@@ -155,7 +155,7 @@ fn a_test_without_a_rate_is_refused_with_the_key_to_remove() {
         let verdict = policy.check(&order, &Permit::ANYTHING, Wall::from_unix_nanos(0));
         verdict.expect_err(measure).to_string()
     };
-    let remedy = "remove this key from its agent.toml, and restart the agent";
+    let remedy = "remove this key from its policy file, and restart the agent";
     assert_eq!(
         refusal("messages_per_second = 1000000", "udp rr"),
         format!(

@@ -77,6 +77,13 @@ impl Session<'_> {
         };
         checked.map_err(|error| error.to_string())?;
         self.spec.caps.admit(job)?;
+        if let (Job::Rr(_), Some(key)) = (job, self.spec.permit.rate_budget()) {
+            // The budget would slow the server down, and the result would be the budget.
+            return Err(format!(
+                "transactions come as fast as replies, which {key} in the policy file of the \
+                 server's agent does not allow; remove this key there, and restart that agent"
+            ));
+        }
         if let Job::Throughput(test_request) = job
             && test_request.direction.has_down()
             && let Some(name) = test_request.congestion.as_deref()

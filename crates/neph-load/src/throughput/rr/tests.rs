@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 
-use neph_model::{BitRate, Permit, Span, Stop};
+use neph_model::{AllowedTargets, BitRate, Budgets, Permit, Span, Stop};
 use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::super::{Server, ServerCaps, ServerSpec, ThroughputError};
@@ -34,20 +34,24 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Runs `work` with a server.
-fn with_server<T>(rate: Option<BitRate>, work: impl FnOnce(SocketAddr) -> T) -> T {
-    let server = Server::bind(&ServerSpec {
+/// A server with no limit of the rate.
+fn server_spec() -> ServerSpec {
+    ServerSpec {
         listen: ([127, 0, 0, 1], 0).into(),
         caps: ServerCaps {
             duration: Span::from_secs(60),
             streams: 16,
-            rate,
+            rate: None,
         },
         read_pause: Span::ZERO,
         permit: Permit::ANYTHING,
         busy_poll: false,
-    });
-    let server = server.expect("a port");
+    }
+}
+
+/// Runs `work` with a server.
+fn with_server<T>(spec: &ServerSpec, work: impl FnOnce(SocketAddr) -> T) -> T {
+    let server = Server::bind(spec).expect("a port");
     let stop = Stop::new();
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&stop, &|_| {}));
@@ -68,7 +72,7 @@ const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrRequest<'_> {
 }
 
 fn measured(spec: &RrSpec) -> RrMeasured {
-    with_server(None, |server| {
+    with_server(&server_spec(), |server| {
         let mut counted = (0, Rtts::default());
         let measured = measure(request_of(server, spec), &Stop::new(), &mut |second| {
             counted.0 += second.counts.transactions;
@@ -168,7 +172,7 @@ fn counts_rtts_spec_and_address_roundtrip_through_json() {
 
 #[test]
 fn during_tcp_crr_other_clients_are_refused_and_malformed_requests_ignored() {
-    with_server(None, |server| {
+    with_server(&server_spec(), |server| {
         let long = {
             let mut spec = spec(RrKind::TcpCrr);
             spec.ask.duration_ns = 30_000_000_000;
@@ -222,7 +226,9 @@ fn during_tcp_crr_other_clients_are_refused_and_malformed_requests_ignored() {
 
 #[test]
 fn a_rate_above_the_servers_cap_ends_the_test_and_keeps_its_results() {
-    with_server(Some(BitRate(1_000)), |server| {
+    let mut server_spec = server_spec();
+    server_spec.caps.rate = Some(BitRate(1_000));
+    with_server(&server_spec, |server| {
         let mut long = spec(RrKind::UdpRr);
         long.ask.duration_ns = 30_000_000_000;
         let measured =
@@ -243,4 +249,29 @@ fn an_invalid_request_size_is_refused_before_connecting() {
         matches!(refused, Err(ThroughputError::InvalidRequest(_))),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_server_with_a_budget_of_messages_or_bytes_per_second_refuses_transactions() {
+    let messages = Budgets {
+        messages: Some(20_000),
+        ..Budgets::default()
+    };
+    let rate = Budgets {
+        rate: Some(BitRate(1_000_000)),
+        ..Budgets::default()
+    };
+    for (budgets, key) in [
+        (messages, "budget.messages_per_second"),
+        (rate, "budget.rate"),
+    ] {
+        let mut server_spec = server_spec();
+        server_spec.permit = Permit::new(AllowedTargets::default(), budgets, 0);
+        with_server(&server_spec, |server| {
+            let rr_spec = spec(RrKind::UdpRr);
+            let refused = measure(request_of(server, &rr_spec), &Stop::new(), &mut |_| {});
+            let reason = refused.expect_err("the budget is too low").to_string();
+            assert!(reason.contains(key), "{reason}");
+        });
+    }
 }
