@@ -130,6 +130,20 @@ impl AgentHistory {
             FromAgent::Progress { .. } | FromAgent::Sample { .. } | FromAgent::Part(_) => {}
         }
     }
+
+    /// Records that the agent was revoked: it has no results any more.
+    pub(crate) fn record_revoked(&mut self, now: Wall) {
+        for order in &mut self.orders {
+            let is_open = matches!(
+                order.state,
+                SeenState::Sent | SeenState::Running | SeenState::Ended
+            );
+            if is_open {
+                let reason = "the agent was revoked".to_owned();
+                (order.state, order.changed) = (SeenState::StoredFailure { reason }, now);
+            }
+        }
+    }
 }
 
 impl SeenOrder {
@@ -204,6 +218,30 @@ mod tests {
         assert_eq!(readings.len(), MAX_CLOCKS);
         let steps = readings.windows(2).map(|pair| pair[1] - pair[0]);
         assert!(steps.into_iter().all(|step| step == CLOCK_INTERVAL.nanos()));
+    }
+
+    #[test]
+    fn the_open_orders_of_a_revoked_agent_have_failed() {
+        let mut observed = AgentHistory::default();
+        let stored = SeenOrder {
+            state: SeenState::Stored,
+            ..order(OrderId::new())
+        };
+        observed.orders.extend([stored, order(OrderId::new())]);
+        observed.record_revoked(at(9));
+        let states: Vec<_> = observed
+            .orders
+            .iter()
+            .map(|order| (order.changed, &order.state))
+            .collect();
+        let reason = "the agent was revoked".to_owned();
+        assert_eq!(
+            states,
+            [
+                (at(0), &SeenState::Stored),
+                (at(9), &SeenState::StoredFailure { reason })
+            ]
+        );
     }
 
     #[test]

@@ -98,6 +98,13 @@ struct Connected {
     presence: ConnectedAgent,
 }
 
+impl Connected {
+    /// The connection, once the agent has reported its version and labels.
+    fn presence(&self) -> Option<ConnectedAgent> {
+        self.hello.is_some().then(|| self.presence.clone())
+    }
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     agents: BTreeMap<AgentName, Connected>,
@@ -199,7 +206,6 @@ impl Hub {
                 labels: Labels::default(),
             },
         };
-        inner.away.remove(agent);
         if inner.agents.insert(agent.clone(), connected).is_none() {
             tracing::info!("agent {agent} has connected");
         }
@@ -210,7 +216,10 @@ impl Hub {
     pub(crate) fn process_message(&self, agent: &AgentName, message: Option<FromAgent>, now: Wall) {
         let mut inner = self.lock();
         let Inner {
-            agents, histories, ..
+            agents,
+            histories,
+            away,
+            ..
         } = &mut *inner;
         if let Some(connected) = agents.get_mut(agent) {
             connected.presence.received = now;
@@ -231,6 +240,7 @@ impl Hub {
                 connected.presence.results = hello.results;
                 connected.presence.labels = hello.labels.clone();
                 connected.hello = Some(hello.clone());
+                away.remove(agent);
             }
         }
         if let Some(message) = message {
@@ -256,7 +266,10 @@ impl Hub {
 
     /// The agent was revoked. Its connection ends, if it has one.
     pub(crate) fn revoked(&self, agent: &AgentName) {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        if let Some(history) = inner.histories.get_mut(agent) {
+            history.record_revoked(now());
+        }
         inner.pass_on(agent, FromBus::Revoked(agent.clone()));
     }
 
@@ -275,10 +288,7 @@ impl Hub {
         let inner = self.lock();
         let seen = inner.histories.get(agent).cloned().unwrap_or_default();
         AgentDetails {
-            presence: inner
-                .agents
-                .get(agent)
-                .map(|connected| connected.presence.clone()),
+            presence: inner.agents.get(agent).and_then(Connected::presence),
             away: inner.away.get(agent).cloned(),
             has_campaign: inner.claims.contains_key(agent),
             seen,
@@ -291,7 +301,7 @@ impl Hub {
         inner
             .agents
             .values()
-            .map(|connected| connected.presence.clone())
+            .filter_map(Connected::presence)
             .collect()
     }
 }

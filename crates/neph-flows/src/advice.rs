@@ -7,7 +7,7 @@ use crate::horizon::Horizon;
 use crate::share::Share;
 
 /// The warning of the third source about such advice.
-pub const CAUTION: &str = "Selfish routing (the third source): \"application developers can force \
+pub const CAUTION: &str = "Selfish routing (source 3 of docs/sources.md): \"application developers can force \
 multiplexing of traffic on shortest paths, ultimately defeating cloud TE operation\". If many do it, \
 the low path fills up, and the provider may move you away the sooner.";
 

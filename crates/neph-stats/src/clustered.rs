@@ -149,19 +149,21 @@ pub fn grouped_quantile(
         };
         Cases::of(&spread, reduced_for_few_groups(effective, known_from))
     };
-    let rank = |rank: f64| at_rank(&pooled, to_usize(rank.ceil()).clamp(1, n));
+    let rank = |rank: f64| at_rank(&pooled, to_usize(rank).clamp(1, n));
+    // A case represents this many ranks, and has the value of the middle one. The last rank of the last
+    // case would be the slowest message of all.
     let scale = usize_to_f64(n) / usize_to_f64(cases.number);
+    let middle = |case: usize| (usize_to_f64(case) - 0.5) * scale + 0.5;
     let interval = if cases.surely >= usize_to_f64(need) {
         let (lower, upper) = interval_ranks(cases.number, p);
         QuantileInterval {
-            low: rank((usize_to_f64(lower) * scale).floor()),
-            high: Some(rank(usize_to_f64(upper) * scale)),
+            low: rank(middle(lower).floor()),
+            high: Some(rank(middle(upper).ceil())),
         }
     } else {
         let lower = lower_rank(cases.number, p, 0.5 * ALPHA).max(1);
         QuantileInterval {
-            // A case represents `scale` ranks: its middle.
-            low: rank(((usize_to_f64(lower) - 0.5) * scale).floor()),
+            low: rank(middle(lower).floor()),
             high: None,
         }
     };

@@ -46,7 +46,7 @@ impl ControllerCommands {
         } = self;
         format!(
             "agent {agent} is not enrolled or was revoked; {list} lists enrolled agents, neph control invite \
-             {agent} {invite_options} enrols it"
+             {agent} {invite_options} prints its invitation"
         )
     }
 }
@@ -70,7 +70,7 @@ mod tests {
         let agent: AgentName = "cdg".parse().expect("a name");
         let text = ControllerCommands::in_folder(Path::new("ctl")).not_enrolled(&agent);
         let expected = "agent cdg is not enrolled or was revoked; neph agents --control ctl lists enrolled \
-                        agents, neph control invite cdg --control ctl enrols it";
+                        agents, neph control invite cdg --control ctl prints its invitation";
         assert_eq!(text, expected);
         let commands = ControllerCommands::of_operator("--controller wss://c:7443");
         let text = commands.not_enrolled(&agent);
@@ -79,7 +79,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("on the controller's host enrols it"),
+            text.contains("on the controller's host prints its invitation"),
             "{text}"
         );
     }

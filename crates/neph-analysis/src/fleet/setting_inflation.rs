@@ -107,7 +107,7 @@ impl<'a> SettingInflation<'a> {
         let interval = proportion(above, total).map(|share| share.interval());
         if let (true, Ok(interval)) = (self.has_tail(), interval) {
             text.push_str(&format!(
-                " Above {}: {} of the pairs (95 % confidence interval {} to {}); the third source found 5 % of the 120 pairs of AWS.",
+                " Above {}: {} of the pairs (95 % confidence interval {} to {}); a study of AWS found 5 % of 120 pairs (source 3 of docs/sources.md).",
                 percent(SOURCE_INFLATION),
                 percent(to_f64(above) / to_f64(total)),
                 percent(interval.low),

@@ -139,3 +139,21 @@ proptest! {
         }
     }
 }
+
+/// One of six groups lies above the median of all, so each group counts as one message. A single slow
+/// message must not become the upper end.
+#[test]
+fn the_upper_end_of_few_groups_is_not_their_slowest_message() {
+    let group = |start: f64| -> Vec<f64> {
+        (0..60)
+            .map(|step| start + 0.002 * f64::from(step))
+            .collect()
+    };
+    let mut groups: Vec<Vec<f64>> = [5.0, 5.0, 5.01, 5.02, 5.03, 5.2].map(group).to_vec();
+    *groups[5].last_mut().unwrap() = 8.8;
+    let quantile = quantile_of(&groups, 0, 0.5).unwrap();
+    let Some(Level::At(high)) = quantile.interval.high else {
+        panic!("{quantile:?}");
+    };
+    assert!((5.2..5.4).contains(&high), "{quantile:?}");
+}
