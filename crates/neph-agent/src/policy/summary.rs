@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use neph_model::Budgets;
+
 use super::Policy;
 
 impl Policy {
@@ -15,8 +17,8 @@ impl Policy {
             ("targets.allow", join_all(&self.targets.allow)),
             ("targets.deny", join_all(&self.targets.deny)),
             ("targets.ports", ports(&self.targets.ports)),
-            ("budget.messages_per_second", join_all(budgets.messages)),
-            ("budget.rate", join_all(budgets.rate)),
+            (Budgets::MESSAGES_KEY, join_all(budgets.messages)),
+            (Budgets::RATE_KEY, join_all(budgets.rate)),
             ("budget.bytes_per_day", join_all(budgets.day_bytes)),
             ("longest", self.longest.exact()),
             ("hours", join_all(&self.hours)),
