@@ -10,9 +10,12 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 /// Events that one call takes at most.
 const MAXIMUM: usize = 256;
+/// The same for system calls.
+const ROOM: libc::c_int = 256;
 
 /// A set of watched descriptors.
 #[derive(Debug)]
@@ -108,20 +111,66 @@ impl Epoll {
     /// # Errors
     /// None known: the arguments cannot be wrong.
     pub fn look(&self, found: &mut ReadyList) -> io::Result<bool> {
+        self.wait(found, Duration::ZERO)
+    }
+
+    /// Waits until a descriptor has something, or `timeout` is over, to the nanosecond where the kernel has
+    /// `epoll_pwait2` (Linux 5.11), else to the millisecond below. A signal ends the wait early. Returns
+    /// whether the list is full, so that there may be more.
+    ///
+    /// # Errors
+    /// None known: the arguments cannot be wrong.
+    pub fn wait(&self, found: &mut ReadyList, timeout: Duration) -> io::Result<bool> {
         found.0.clear();
-        let room = i32::try_from(MAXIMUM).unwrap_or(i32::MAX);
-        // SAFETY: the list has room for `MAXIMUM` events, of which the kernel writes the first `count`.
-        let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), found.0.as_mut_ptr(), room, 0) };
-        let count = match usize::try_from(count) {
-            Ok(count) => count,
-            Err(_) => match io::Error::last_os_error() {
-                error if error.kind() == io::ErrorKind::Interrupted => 0,
-                error => return Err(error),
-            },
+        let mut outcome = if timeout.is_zero() {
+            self.wait_millis(found, 0)
+        } else {
+            self.wait_nanos(found, timeout)
+        };
+        if outcome
+            .as_ref()
+            .is_err_and(|error| error.raw_os_error() == Some(libc::ENOSYS))
+        {
+            let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+            outcome = self.wait_millis(found, millis);
+        }
+        let count = match outcome {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            outcome => outcome?,
         };
         // SAFETY: the kernel has written `count` events, and there is room for `MAXIMUM`.
         unsafe { found.0.set_len(count.min(MAXIMUM)) };
         Ok(count == MAXIMUM)
+    }
+
+    /// Fills the room of the list; how many events there are.
+    fn wait_millis(&self, found: &mut ReadyList, millis: i32) -> io::Result<usize> {
+        let events = found.0.as_mut_ptr();
+        // SAFETY: the list has room for `MAXIMUM` events, which the kernel writes.
+        let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), events, ROOM, millis) };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// As [`Self::wait_millis`], with a timeout in nanoseconds.
+    fn wait_nanos(&self, found: &mut ReadyList, timeout: Duration) -> io::Result<usize> {
+        let limit = libc::timespec {
+            tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(timeout.subsec_nanos().cast_signed()),
+        };
+        // SAFETY: the list has room for `MAXIMUM` events, which the kernel writes. It reads the timeout,
+        // which lives on this stack frame. A null signal mask leaves the mask alone.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.fd.as_raw_fd(),
+                found.0.as_mut_ptr(),
+                ROOM,
+                &raw const limit,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 }
 
@@ -158,6 +207,26 @@ mod tests {
     use std::io::{Read, Write};
 
     use super::*;
+
+    #[test]
+    fn a_wait_ends_with_its_timeout_or_with_an_event() {
+        let set = Epoll::new().expect("a descriptor");
+        let (reader, mut writer) = io::pipe().expect("a pipe");
+        set.add(reader.as_fd(), 7, Interest::Read).expect("watched");
+        let mut found = ReadyList::default();
+        let stopwatch = crate::deadline::Stopwatch::start();
+        set.wait(&mut found, Duration::from_micros(1_500))
+            .expect("a wait");
+        assert!(stopwatch.elapsed() >= Duration::from_micros(1_500));
+        assert_eq!(found.iter().count(), 0);
+        writer.write_all(b"x").expect("write");
+        set.wait(&mut found, Duration::from_mins(1))
+            .expect("a wait");
+        assert_eq!(
+            found.iter().map(|event| event.token).collect::<Vec<_>>(),
+            [7]
+        );
+    }
 
     #[test]
     fn epoll_reports_ready_tokens_and_forgets_closed_descriptors() {
