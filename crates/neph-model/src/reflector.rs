@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BitRate, ByteSize, SecretSource, Span, TlsVersion};
+use crate::{BitRate, ByteSize, SecretSource, ServiceModel, Span, TlsVersion};
 
 /// Default port of a reflector, TCP and UDP.
 pub const REFLECT_PORT: u16 = 8080;
@@ -39,6 +39,9 @@ pub struct ReflectorSpec {
     /// Port of the media server (RTSP over TCP) at the same address; null: none.
     #[serde(default)]
     pub media: Option<NonZeroU16>,
+    /// An HTTP service of known speed at the same address; null: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceModel>,
     /// Caps on what peers can request.
     pub caps: ReflectorCaps,
 }
@@ -56,13 +59,15 @@ impl ReflectorSpec {
             reply_delay: Span::ZERO,
             throughput: None,
             media: None,
+            service: None,
             caps: ReflectorCaps::default(),
         }
     }
 
     /// The ports at which its servers listen; its own comes first.
     pub fn ports(&self) -> impl Iterator<Item = u16> + use<> {
-        let servers = [self.throughput, self.media].into_iter().flatten();
+        let service = self.service.as_ref().map(|service| service.port);
+        let servers = [self.throughput, self.media, service].into_iter().flatten();
         std::iter::once(self.address.port()).chain(servers.map(NonZeroU16::get))
     }
 }
@@ -211,6 +216,7 @@ mod tests {
                     reply_delay,
                     throughput: None,
                     media: None,
+                    service: None,
                     caps,
                 }
             },

@@ -92,6 +92,25 @@ impl Span {
         let fraction = format!("{remainder:0digits$}");
         format!("{units}.{} {name}", fraction.trim_end_matches('0'))
     }
+    /// As [`Self::exact`], without a space: `25ms`, `2.5ms`. The form of options.
+    pub fn compact(self) -> String {
+        self.exact().replace(' ', "")
+    }
+    /// Reads `25ms`, `1.5s`, `2min`, `1h`, and `0`; no digit may be finer than a nanosecond.
+    pub fn from_compact(text: &str) -> Option<Self> {
+        if text == "0" {
+            return Some(Self::ZERO);
+        }
+        let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+        let (number, unit) = text.split_at(split);
+        let (unit, factor) = match unit {
+            "min" => ("s", 60),
+            "h" => ("s", 3_600),
+            other => (other, 1),
+        };
+        let nanos = nanos_of(&format!("{number} {unit}"))?;
+        nanos.checked_mul(factor).map(Self)
+    }
     /// As it is displayed where that rounds nothing away, else with every digit. Scenarios of older
     /// versions are known by this text.
     pub fn unrounded(self) -> String {
@@ -213,6 +232,24 @@ mod tests {
         assert_eq!(Span::from_nanos(1_000_100).exact(), "1.0001 ms");
         assert_eq!(Span::from_nanos(33_333_333).exact(), "33.333333 ms");
         assert_eq!(Span::ZERO.exact(), "0 ns");
+    }
+
+    #[test]
+    fn compact_times_roundtrip() {
+        for (text, nanos) in [
+            ("25ms", 25_000_000),
+            ("1.5s", 1_500_000_000),
+            ("0ns", 0),
+            ("-7us", -7_000),
+        ] {
+            assert_eq!(Span::from_compact(text), Some(Span::from_nanos(nanos)));
+            assert_eq!(Span::from_nanos(nanos).compact(), text);
+        }
+        assert_eq!(Span::from_compact("2min"), Some(Span::from_secs(120)));
+        assert_eq!(Span::from_compact("1.5h"), Some(Span::from_secs(5_400)));
+        for wrong in ["", "5", "ms", "1d", "1 s", "9999999h"] {
+            assert_eq!(Span::from_compact(wrong), None, "{wrong}");
+        }
     }
 
     #[test]
