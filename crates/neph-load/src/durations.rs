@@ -1,4 +1,4 @@
-//! RTTs: a histogram, and the sums that it lacks. Pure.
+//! Measured times (RTTs, response times): a histogram, and the sums that it lacks. Pure.
 
 use std::fmt;
 
@@ -8,41 +8,41 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum relative error of percentiles: 1/1024.
 const PRECISION: Precision = Precision::one_part_in(1_024);
-/// Up to this RTT a histogram `with_room` does not allocate: ten seconds.
-const MAX_RTT_NANOS: u64 = 10_000_000_000;
+/// Up to this time a histogram `with_room` does not allocate: ten seconds.
+const MAX_NANOS: u64 = 10_000_000_000;
 
-/// RTTs of transactions. Those of several streams, seconds or hosts can be merged.
+/// Times of transactions. Those of several streams, seconds or hosts can be merged.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Parts", into = "Parts")]
-pub struct Rtts {
+pub struct Durations {
     histogram: Histogram,
     /// Nanoseconds.
     sum: u64,
     squares: u128,
-    /// Absolute differences of consecutive RTTs of one stream, nanoseconds.
+    /// Absolute differences of consecutive times of one stream, nanoseconds.
     differences: u64,
     difference_count: u64,
-    /// The previous RTT, if the previous transaction had a reply.
+    /// The previous time, if the previous transaction had a reply.
     previous: Option<u64>,
 }
 
-impl Default for Rtts {
+impl Default for Durations {
     fn default() -> Self {
         Self::of(Histogram::new(PRECISION))
     }
 }
 
-impl fmt::Debug for Rtts {
+impl fmt::Debug for Durations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (count, mean) = (self.count(), self.mean());
-        write!(f, "Rtts({count}, mean {mean:?})")
+        write!(f, "Durations({count}, mean {mean:?})")
     }
 }
 
 /// A percentile, or why there is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RttFigure {
-    /// The RTT.
+pub enum DurationQuantile {
+    /// The time.
     At(Span),
     /// It falls among lost transactions: they count as slower than every reply.
     Lost,
@@ -50,8 +50,8 @@ pub enum RttFigure {
     Needs(u64),
 }
 
-impl RttFigure {
-    /// The RTT, if there is one.
+impl DurationQuantile {
+    /// The time, if there is one.
     pub const fn time(self) -> Option<Span> {
         match self {
             Self::At(time) => Some(time),
@@ -60,7 +60,7 @@ impl RttFigure {
     }
 }
 
-impl Rtts {
+impl Durations {
     const fn of(histogram: Histogram) -> Self {
         Self {
             histogram,
@@ -72,12 +72,12 @@ impl Rtts {
         }
     }
 
-    /// Empty, with preallocated memory for RTTs up to ten seconds.
+    /// Empty, with preallocated memory for times up to ten seconds.
     pub fn with_room() -> Self {
-        Self::of(Histogram::with_capacity(PRECISION, MAX_RTT_NANOS))
+        Self::of(Histogram::with_capacity(PRECISION, MAX_NANOS))
     }
 
-    /// Adds an RTT in nanoseconds.
+    /// Adds a time in nanoseconds.
     #[inline]
     pub fn add(&mut self, nanos: u64) {
         self.histogram.add(nanos);
@@ -91,12 +91,12 @@ impl Rtts {
         self.previous = Some(nanos);
     }
 
-    /// The next RTT has no predecessor: a transaction was lost.
+    /// The next time has no predecessor: a transaction was lost.
     pub const fn interrupt(&mut self) {
         self.previous = None;
     }
 
-    /// Removes all but the last RTT; the memory stays allocated.
+    /// Removes all but the last time; the memory stays allocated.
     pub fn clear(&mut self) {
         let mut histogram = std::mem::take(&mut self.histogram);
         histogram.clear();
@@ -107,7 +107,7 @@ impl Rtts {
         };
     }
 
-    /// Adds the RTTs of `other`.
+    /// Adds the times of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.sum = self.sum.saturating_add(other.sum);
@@ -117,7 +117,7 @@ impl Rtts {
         self.previous = None;
     }
 
-    /// Number of RTTs.
+    /// Number of times.
     pub const fn count(&self) -> u64 {
         self.histogram.n()
     }
@@ -142,7 +142,7 @@ impl Rtts {
         self.sum.checked_div(self.count()).map(span)
     }
 
-    /// Standard deviation with divisor n - 1; absent below two RTTs.
+    /// Standard deviation with divisor n - 1; absent below two times.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -167,7 +167,7 @@ impl Rtts {
         Some(Span::from_nanos(variance.sqrt().round() as i64))
     }
 
-    /// Mean absolute difference of consecutive RTTs of one stream; absent below two RTTs.
+    /// Mean absolute difference of consecutive times of one stream; absent below two times.
     pub fn jitter(&self) -> Option<Span> {
         self.differences
             .checked_div(self.difference_count)
@@ -175,16 +175,18 @@ impl Rtts {
     }
 
     /// The quantile `permille`/1000; `lost` further transactions count as slower than every reply.
-    pub fn quantile(&self, permille: u32, lost: u64) -> RttFigure {
+    pub fn quantile(&self, permille: u32, lost: u64) -> DurationQuantile {
         let total = self.count().saturating_add(lost);
         let needed =
             quantile_needs(f64::from(permille) / 1_000.0).map_or(1, |needed| needed as u64);
         if total < needed.max(1) {
-            return RttFigure::Needs(needed);
+            return DurationQuantile::Needs(needed);
         }
         let rank = (u128::from(total) * u128::from(permille)).div_ceil(1_000);
         let ranked = self.histogram.of_rank(rank.max(1));
-        ranked.map_or(RttFigure::Lost, |nanos| RttFigure::At(span(nanos)))
+        ranked.map_or(DurationQuantile::Lost, |nanos| {
+            DurationQuantile::At(span(nanos))
+        })
     }
 }
 
@@ -211,8 +213,8 @@ struct Bucket {
     count: u64,
 }
 
-impl From<Rtts> for Parts {
-    fn from(rtts: Rtts) -> Self {
+impl From<Durations> for Parts {
+    fn from(rtts: Durations) -> Self {
         let buckets = rtts.histogram.buckets().map(|bucket_count| Bucket {
             from_ns: bucket_count.from,
             count: bucket_count.count,
@@ -231,7 +233,7 @@ impl From<Rtts> for Parts {
     }
 }
 
-impl From<Parts> for Rtts {
+impl From<Parts> for Durations {
     fn from(parts: Parts) -> Self {
         let buckets = parts.buckets.into_iter().map(|bucket| BucketCount {
             from: bucket.from_ns,
@@ -250,5 +252,5 @@ impl From<Parts> for Rtts {
 }
 
 #[cfg(test)]
-#[path = "rtts_tests.rs"]
+#[path = "durations_tests.rs"]
 mod tests;

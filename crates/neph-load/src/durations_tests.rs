@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn of(times: &[u64]) -> Rtts {
-    let mut rtts = Rtts::default();
+fn of(times: &[u64]) -> Durations {
+    let mut rtts = Durations::default();
     for time in times {
         rtts.add(*time);
     }
@@ -27,7 +27,7 @@ fn mean_deviation_and_jitter_match_the_rtts() {
 
 #[test]
 fn without_rtts_there_is_no_figure_and_with_one_no_deviation() {
-    let none = Rtts::default();
+    let none = Durations::default();
     assert_eq!(
         (none.mean(), none.deviation(), none.jitter()),
         (None, None, None)
@@ -51,23 +51,29 @@ fn a_lost_transaction_interrupts_the_jitter() {
 fn a_percentile_needs_enough_samples_and_is_lost_if_losses_decide_it() {
     let times: Vec<u64> = (1..=299).collect();
     let rtts = of(&times);
-    assert_eq!(of(&times[..5]).quantile(500, 0), RttFigure::Needs(6));
-    assert_eq!(rtts.quantile(990, 0), RttFigure::At(Span::from_nanos(297)));
-    assert_eq!(of(&times[..298]).quantile(990, 0), RttFigure::Needs(299));
+    assert_eq!(of(&times[..5]).quantile(500, 0), DurationQuantile::Needs(6));
+    assert_eq!(
+        rtts.quantile(990, 0),
+        DurationQuantile::At(Span::from_nanos(297))
+    );
+    assert_eq!(
+        of(&times[..298]).quantile(990, 0),
+        DurationQuantile::Needs(299)
+    );
     // A loss is a transaction too, slower than every reply.
     let times = &times[..298];
     assert_eq!(
         of(times).quantile(990, 1),
-        RttFigure::At(Span::from_nanos(297))
+        DurationQuantile::At(Span::from_nanos(297))
     );
-    assert_eq!(of(times).quantile(990, 4), RttFigure::Lost);
-    assert_eq!(of(times).quantile(999, 0), RttFigure::Needs(2_995));
-    assert_eq!(of(&[]).quantile(500, 6), RttFigure::Lost);
+    assert_eq!(of(times).quantile(990, 4), DurationQuantile::Lost);
+    assert_eq!(of(times).quantile(999, 0), DurationQuantile::Needs(2_995));
+    assert_eq!(of(&[]).quantile(500, 6), DurationQuantile::Lost);
 }
 
 #[test]
 fn clearing_keeps_the_memory_and_the_previous_rtt_for_jitter() {
-    let mut rtts = Rtts::with_room();
+    let mut rtts = Durations::with_room();
     rtts.add(5_000_000_000);
     let room = rtts.histogram().heap();
     rtts.clear();
@@ -79,7 +85,7 @@ fn clearing_keeps_the_memory_and_the_previous_rtt_for_jitter() {
 
 #[test]
 fn very_long_rtts_still_have_a_deviation() {
-    let mut rtts = Rtts::default();
+    let mut rtts = Durations::default();
     for n in 0..40_u64 {
         rtts.add(3_000_000_000_000_000_000 * (n % 2) + 1);
     }
@@ -106,6 +112,6 @@ proptest! {
         merged.interrupt();
         prop_assert_eq!(&merged, &combined);
         let text = serde_json::to_string(&merged).expect("JSON");
-        prop_assert_eq!(serde_json::from_str::<Rtts>(&text).expect("the same"), merged);
+        prop_assert_eq!(serde_json::from_str::<Durations>(&text).expect("the same"), merged);
     }
 }

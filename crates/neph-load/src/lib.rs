@@ -8,6 +8,7 @@
 mod by_second;
 mod conversation;
 mod cpu;
+mod durations;
 mod duty_cycle;
 mod error;
 mod flow;
@@ -17,6 +18,7 @@ mod overcommit;
 mod pace;
 mod planned;
 mod room;
+pub mod service;
 mod source_port_transfer;
 mod start_counter;
 mod stream;
@@ -24,10 +26,12 @@ pub mod throughput;
 mod transfer;
 mod upload;
 mod video;
+pub mod workload;
 
 pub use by_second::LoadSecond;
 pub use conversation::{Carried, Subject};
 pub use cpu::{CpuLoad, CpuThreadResult};
+pub use durations::{DurationQuantile, Durations};
 pub use duty_cycle::HELD;
 pub use error::LoadError;
 pub use flow::{Bulk, Turns, converse_all};

@@ -21,6 +21,8 @@ pub enum FileKind {
     Delays,
     /// Frame sizes of a video.
     VideoTrace,
+    /// Times or rates of a load.
+    LoadProfile,
     /// A secret shared with a peer.
     Secret,
     /// PEM: a private key.
@@ -36,7 +38,7 @@ impl FileKind {
     pub const fn largest(self) -> u64 {
         match self {
             Self::Plan | Self::Topology | Self::Certificates => 16 << 20,
-            Self::Delays | Self::VideoTrace => 64 << 20,
+            Self::Delays | Self::VideoTrace | Self::LoadProfile => 64 << 20,
             Self::Secret => 64 << 10,
             Self::PrivateKey | Self::Policy => 1 << 20,
             Self::Program => 512 << 20,

@@ -18,10 +18,10 @@ use super::super::rates::nanos;
 use super::super::usage::usage;
 use super::measured::{RrCounts, RrMeasured};
 use super::recorder::{Recorder, Sink};
-use super::rtts::Rtts;
 use super::second::{RrSecond, Seconds, per_second};
 use super::spec::{RrRequest, RrSpec};
 use super::{datagram_client, stream_client};
+use crate::durations::Durations;
 
 /// Measures until the duration is over or `stop` is set. `on_second` gets each second with its RTTs
 /// once both ends have counted it.
@@ -69,7 +69,7 @@ pub fn measure(
         dialogue: Dialogue::begin(control, stop),
         seconds: Seconds::of(spec.ask.streams),
         started: Wall::from_unix_nanos(clock::wall().0),
-        rtts: Rtts::default(),
+        rtts: Durations::default(),
         sink: &sink,
         on_second,
     };
@@ -83,7 +83,7 @@ struct Client<'a> {
     dialogue: Dialogue<'a>,
     seconds: Seconds,
     started: Wall,
-    rtts: Rtts,
+    rtts: Durations,
     sink: &'a Sink,
     on_second: &'a mut dyn FnMut(&RrSecond),
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::super::rates::nanos;
 use super::super::usage::Usage;
-use super::rtts::Rtts;
 use super::spec::RrSpec;
+use crate::durations::Durations;
 
 /// Outcomes of transactions, and other datagrams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct RrMeasured {
     /// Transactions with a reply per second, all streams together.
     pub rate: f64,
     /// RTTs of transactions with a reply.
-    pub rtts: Rtts,
+    pub rtts: Durations,
     /// Outcomes of transactions.
     pub counts: RrCounts,
     /// Requests that the server received, without duplicates; absent if it did not report until the

@@ -2,7 +2,7 @@
 //!
 //! Each stream has a thread at both ends and one outstanding transaction. The loop of a transaction
 //! has one send call, one receive call and one reading of the clock: no lock, no allocation.
-//! Matching of datagrams (`matching`, `window`) and statistics of RTTs ([`Rtts`]) are functions
+//! Matching of datagrams (`matching`, `window`) and statistics of RTTs ([`crate::Durations`]) are functions
 //! without I/O. [`measure`] is the client; the server is that of throughput tests.
 
 mod acceptor;
@@ -16,7 +16,6 @@ mod measured;
 mod pieces;
 mod quantities;
 mod recorder;
-mod rtts;
 mod second;
 mod server;
 mod spec;
@@ -29,7 +28,6 @@ mod window;
 pub use client::measure;
 pub use measured::{RrCounts, RrMeasured};
 pub use quantities::rr_spec;
-pub use rtts::{RttFigure, Rtts};
 pub use second::RrSecond;
 pub use spec::{RrRequest, RrSpec};
 

@@ -4,9 +4,9 @@ use neph_model::{Quantities, Quantity, Span, TransactionKind, TransactionMeasure
 use neph_wire::throughput::{RrKind, RrTestRequest, VERSION};
 
 use super::measured::{RrCounts, RrMeasured};
-use super::rtts::Rtts;
 use super::second::RrSecond;
 use super::spec::RrSpec;
+use crate::durations::Durations;
 
 /// The test of a plan with this duration, with requests and replies of minimum size.
 pub fn rr_spec(test: &TransactionMeasure, duration: Span, timeout: Span) -> RrSpec {
@@ -56,7 +56,7 @@ impl RrSecond {
 
 /// A percentile that falls among lost transactions is absent.
 #[expect(clippy::cast_precision_loss, reason = "numbers for people")]
-fn of(rate: f64, rtts: &Rtts, counts: &RrCounts) -> Vec<(Quantity, f64)> {
+fn of(rate: f64, rtts: &Durations, counts: &RrCounts) -> Vec<(Quantity, f64)> {
     let total = counts.transactions.saturating_add(counts.lost).max(1);
     let lost = counts.lost as f64 / total as f64 * 100.0;
     let quantile = |permille| rtts.quantile(permille, counts.lost).time();

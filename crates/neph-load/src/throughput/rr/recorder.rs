@@ -8,7 +8,7 @@ use neph_wire::throughput::RrInterval;
 
 use super::super::board::Board;
 use super::super::course::{Course, positive};
-use super::rtts::Rtts;
+use crate::durations::Durations;
 
 /// A shorter rest of a test is handed over together with the second before.
 const MIN_INTERVAL: Span = Span::from_millis(100);
@@ -19,7 +19,7 @@ const TRANSACTIONS_PER_CHECK: u64 = 1_024;
 #[derive(Debug)]
 pub(super) struct RttPart {
     pub(super) index: u32,
-    pub(super) rtts: Rtts,
+    pub(super) rtts: Durations,
 }
 
 /// Collects the RTTs of a client's streams.
@@ -43,7 +43,7 @@ impl Sink {
 pub(super) struct Recorder<'a> {
     course: Course,
     interval_counts: RrInterval,
-    rtts: Rtts,
+    rtts: Durations,
     start: RawNanos,
     /// End of the second.
     due: RawNanos,
@@ -57,7 +57,7 @@ impl<'a> Recorder<'a> {
     /// For a client's stream; starts now.
     pub(super) fn of_client(stream: u16, duration: Span, board: &'a Board, sink: &'a Sink) -> Self {
         let mut recorder = Self {
-            rtts: Rtts::with_room(),
+            rtts: Durations::with_room(),
             sink: Some(sink),
             ..Self::of_server(stream, board)
         };
@@ -77,7 +77,7 @@ impl<'a> Recorder<'a> {
             start: course.moment(Span::ZERO),
             due: course.moment(course.due()),
             last_interval_start: RawNanos(i64::MAX),
-            rtts: Rtts::default(),
+            rtts: Durations::default(),
             course,
             interval_counts,
             board,

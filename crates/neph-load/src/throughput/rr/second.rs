@@ -9,7 +9,7 @@ use super::super::rates::nanos;
 use super::super::usage::{Threaded, busiest, core_busy};
 use super::measured::RrCounts;
 use super::recorder::RttPart;
-use super::rtts::Rtts;
+use crate::durations::Durations;
 
 /// A second, all streams together.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,7 @@ pub struct RrSecond {
     /// Transactions with a reply per second.
     pub rate: f64,
     /// RTTs of transactions that ended in it with a reply.
-    pub rtts: Rtts,
+    pub rtts: Durations,
     /// Outcomes of transactions in it.
     pub counts: RrCounts,
     /// The client's busiest thread, as a share of a core.
@@ -66,7 +66,7 @@ impl LastIntervals {
 pub(super) struct Seconds {
     pub(super) client: Intervals,
     pub(super) server: Intervals,
-    rtts: BTreeMap<u32, Rtts>,
+    rtts: BTreeMap<u32, Durations>,
     of_client: LastIntervals,
     of_server: LastIntervals,
     streams: usize,

@@ -73,7 +73,7 @@ const fn request_of(server: SocketAddr, spec: &RrSpec) -> RrRequest<'_> {
 
 fn measured(spec: &RrSpec) -> RrMeasured {
     with_server(&server_spec(), |server| {
-        let mut counted = (0, Rtts::default());
+        let mut counted = (0, crate::Durations::default());
         let measured = measure(request_of(server, spec), &Stop::new(), &mut |second| {
             counted.0 += second.counts.transactions;
             counted.1.merge(&second.rtts);
