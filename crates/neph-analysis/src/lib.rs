@@ -20,6 +20,7 @@ pub mod load_rates;
 pub mod means;
 pub mod numbers;
 pub mod quantities;
+pub mod queueing;
 pub mod settings;
 pub mod table;
 pub mod text;
