@@ -208,6 +208,7 @@ pub(crate) fn experiment_rows(
             response_p50_ns: flow_numbers.p50.time(),
             quantities: QuantityRow::of_results(experiment.quantities.as_ref()),
             warnings: warnings.join("; "),
+            errors: flow_numbers.errors,
             id_length,
             offset,
             scenario_shown,
@@ -260,6 +261,7 @@ fn scenario_labels(scenarios: &[Scenario]) -> BTreeMap<ScenarioId, [String; 2]> 
 struct FlowNumbers {
     messages: u64,
     lost: u64,
+    errors: u64,
     /// The median response time.
     p50: P50,
 }
@@ -294,6 +296,7 @@ impl FlowNumbers {
         Ok(Self {
             messages: tally.messages,
             lost: tally.lost,
+            errors: tally.errors,
             p50: P50::of(times, tally.without_response()),
         })
     }
@@ -306,6 +309,7 @@ impl FlowNumbers {
         Ok(Self {
             messages: stored_tally.messages,
             lost: stored_tally.lost,
+            errors: stored_tally.errors,
             p50: P50::of_fleet(p50, &stored_tally),
         })
     }
@@ -321,6 +325,7 @@ impl FlowNumbers {
         let flow_numbers = Self {
             messages: stored_tally.messages,
             lost: stored_tally.lost,
+            errors: stored_tally.errors,
             p50: P50::of_fleet(experiment.response_p50, &stored_tally),
         };
         let is_over = experiment.status != ExperimentStatus::Running;
@@ -341,6 +346,7 @@ impl FlowNumbers {
         Ok(Self {
             messages: tally.messages,
             lost: tally.lost,
+            errors: tally.errors,
             p50,
         })
     }

@@ -78,10 +78,14 @@ crate::rows! {
             if row.is_transfer { "-".to_owned() } else { row.messages.to_string() }
         },
         /// Messages without a reply in time.
-        lost: u64 => right "LOST" by |row| match row.lost {
-            _ if row.is_transfer => "-".to_owned(),
-            0 => "0".to_owned(),
-            lost => format!("{lost} ({})", share(lost, row.messages)),
+        lost: u64 => right "LOST" by |row| {
+            let counted = |count: u64| format!("{count} ({})", share(count, row.messages));
+            match (row.lost, row.errors) {
+                _ if row.is_transfer => "-".to_owned(),
+                (0, 0) => "0".to_owned(),
+                (lost, 0) => counted(lost),
+                (lost, errors) => format!("{lost}, errors {}", counted(errors)),
+            }
         },
         /// Median response time; lost messages count as slower than all others. null if they decide
         /// it, or with too few messages.
@@ -94,6 +98,9 @@ crate::rows! {
         /// Results of a transfer; absent if it measured messages.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         quantities: Vec<QuantityRow>,
+        /// Messages with an unexpected answer; absent if there is none.
+        #[serde(skip_serializing_if = "is_zero")]
+        errors: u64,
         ; shown
         /// Number of characters of the id that are shown.
         id_length: usize,
@@ -108,6 +115,11 @@ crate::rows! {
         /// The most important results of a complete transfer, in one line.
         transfer_result: Option<String>,
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A number as shown, from 1.

@@ -23,7 +23,7 @@ impl Warning {
                 "neph show EXPERIMENT (its id) prints the reason; firewalls often end long connections"
             }
             Self::UnexpectedAnswers { .. } => {
-                "check that the server at the endpoint runs, and which program answers. If the HTTP status of the answers is right, allow it: expect_status in the plan, or --expect-status"
+                "check that the server (or the agent) at the endpoint runs, and which program answers. A right HTTP status can be allowed: expect_status in the plan, or --expect-status"
             }
             Self::NotSentHere { fault, .. } => fault.remedy(),
             Self::SeveralBackends { .. } => {

@@ -41,7 +41,7 @@ fn a_table_for_programs_has_raw_values() {
     let csv = folder.neph(["list", "last", "--format", "csv"]).out;
     let mut lines = csv.lines();
     let heading = "id,started_unix_ns,block,attempt,scenario,status,messages,lost,response_p50_ns,\
-                   warnings,quantities";
+                   warnings,quantities,errors";
     assert_eq!(lines.next(), Some(heading));
     assert_eq!(lines.count(), 2);
 }

@@ -123,7 +123,10 @@ impl<'r> SiteScenario<'r> {
             .filter(|(_, delay)| *delay >= MIN_DELAY_MS)
             .count();
         // As in the tables: a message without a reply is slower than every reply.
-        let without_reply = |run: &ClientDelays<'_>| run.run.flow.lost() + run.run.flow.failed();
+        let without_reply = |run: &ClientDelays<'_>| {
+            let flow = run.run.flow;
+            flow.lost() + flow.errors() + flow.failed()
+        };
         let without_reply = runs.iter().map(without_reply).sum();
         let responses: Vec<f64> = sorted(replies().map(|(response, _)| *response));
         let undelayed: Vec<f64> = sorted(replies().map(|(response, delay)| response - delay));
