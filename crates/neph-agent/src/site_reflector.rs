@@ -1,11 +1,12 @@
-//! The reflector of a site, and its additional services (throughput tests, media streams) where
-//! they are requested.
+//! The reflector of a site, and its additional services (throughput tests, media streams, HTTP of known
+//! speed) where they are requested.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
 use std::thread::{Builder, JoinHandle};
 
 use neph_load::media::{self, MediaError, Trace, TraceError};
+use neph_load::service::{ServiceError, ServiceServer};
 use neph_load::throughput::{self, ThroughputError};
 use neph_model::{BitRate, Permit, ReflectorSpec, Span, Stop, ThroughputMeasure};
 use neph_probe::{Placement, ProbeError, Reflector, at_site};
@@ -15,6 +16,8 @@ const MAX_TEST_DURATION: Span = Span::from_secs(600);
 /// Media streams at the same time, and their mean bit rates together.
 const MAX_STREAMS: u16 = 64;
 const MAX_STREAMS_RATE: BitRate = BitRate(100_000_000);
+/// The service times are the same after each start.
+const SERVICE_SEED: u64 = 1;
 
 /// A reflector with its additional services; all end when this is dropped.
 #[derive(Debug)]
@@ -35,6 +38,9 @@ pub enum ReflectorError {
     /// The media streams.
     #[error(transparent)]
     Media(#[from] MediaError),
+    /// The service of known speed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
     /// Their frames.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -79,6 +85,8 @@ pub enum Service {
     Throughput,
     /// Media streams over RTP after RTSP.
     Media,
+    /// HTTP with known service times.
+    KnownSpeed,
 }
 
 /// A port that is taken for a service.
@@ -92,6 +100,7 @@ pub struct BoundService {
 enum Server {
     Throughput(Box<throughput::Server>),
     Media(media::Server),
+    KnownSpeed(ServiceServer),
 }
 
 impl BoundService {
@@ -116,6 +125,11 @@ impl BoundService {
             let server = at_site(site, || media::Server::bind(&spec))??;
             servers.push(Server::Media(server));
         }
+        if let Some(model) = &spec.service {
+            let address = address_with(model.port);
+            let server = at_site(site, || ServiceServer::bind(address, model, SERVICE_SEED))??;
+            servers.push(Server::KnownSpeed(server));
+        }
         let bound = servers.into_iter().map(|server| Self {
             server,
             site: site.cloned(),
@@ -132,6 +146,7 @@ impl BoundService {
         let (service, address) = match &server {
             Server::Throughput(server) => (Service::Throughput, server.address()),
             Server::Media(server) => (Service::Media, server.address()),
+            Server::KnownSpeed(server) => (Service::KnownSpeed, server.address()),
         };
         let stop = Stop::new();
         let thread_stop = stop.clone();
@@ -144,6 +159,10 @@ impl BoundService {
                 }
                 Server::Media(server) => {
                     let ran = server.run(&thread_stop, &|_| {});
+                    ran.map_err(|error| error.to_string())
+                }
+                Server::KnownSpeed(server) => {
+                    let ran = server.run(&thread_stop);
                     ran.map_err(|error| error.to_string())
                 }
             });

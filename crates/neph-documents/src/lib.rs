@@ -20,6 +20,7 @@ pub mod hops;
 pub mod interference;
 pub mod lab;
 pub mod lazy_list;
+pub mod load;
 pub mod media;
 pub mod origin;
 pub mod p50;

@@ -23,6 +23,9 @@ pub enum ReflectLine {
         /// Address and port of the media server; null without one.
         #[serde(skip_serializing_if = "Option::is_none")]
         media: Option<String>,
+        /// Address and port of the HTTP service with known service times; null without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        service: Option<String>,
         /// Certificate; null without TLS.
         certificate: Option<CertificateDocument>,
         /// Privileges of the process.

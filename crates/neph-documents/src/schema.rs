@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema};
 use crate::version::VERSION;
 use crate::{
     agents, alarm, captures, clock, diagnosis, export_rows, flows, gallery, generated_load, hops,
-    interference, lab, media, ping, reflector, rr, store_content, throughput, trace,
+    interference, lab, load, media, ping, reflector, rr, store_content, throughput, trace,
 };
 
 /// A kind of document.
@@ -121,6 +121,9 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<media::MediaDocument>("media", "neph media --format json"),
     Kind::of::<media::MediaLine>("media-line", "neph media --format ndjson"),
     Kind::of::<media::ServedLine>("media-serve-line", "neph media serve --format ndjson"),
+    Kind::of::<load::LoadDocument>("load", "neph load --format json"),
+    Kind::of::<load::LevelsDocument>("load-levels", "neph load --levels --format json"),
+    Kind::of::<load::LoadLine>("load-line", "neph load --format ndjson"),
     Kind::of::<rr::RrDocument>("rr", "neph rr --format json"),
     Kind::of::<rr::RrLine>("rr-line", "neph rr --format ndjson"),
     Kind::of::<Vec<gallery::EntryRow>>("gallery", "neph gallery --format json"),

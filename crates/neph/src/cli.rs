@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, explain, export, flows, gallery,
-    health, hops, import, lab, list, media, ping, read, reflect, report, rr, shell, show, stress,
-    throughput, tidy, trace, version, watch,
+    health, hops, import, lab, list, load, media, ping, read, reflect, report, rr, shell, show,
+    stress, throughput, tidy, trace, version, watch,
 };
 
 /// Measures network latency layer by layer, and reports where the time goes.
@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Throughput(Box<throughput::Args>),
     /// Measures transactions (a request, then its reply) per second and their RTT, to a neph server.
     Rr(Box<rr::Args>),
+    /// Sends a load of HTTP requests to a service, and measures its response times and errors.
+    Load(Box<load::Args>),
     /// Receives video over RTP and measures bit rate, jitter, loss, late frames, stalls and video quality.
     Media(Box<media::Args>),
     /// Generates background load for measurements: CPU load on this host, or traffic to another host.

@@ -31,6 +31,7 @@ mod ip_choice;
 mod lab;
 mod list;
 mod live_point_options;
+mod load;
 mod log_output;
 mod media;
 mod metrics;
@@ -113,6 +114,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Import(args) => import::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Throughput(args) => throughput::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Rr(args) => rr::run(&args),
         Command::Media(args) => media::run(&args),
         Command::Stress(args) => stress::run(&args),

@@ -10,7 +10,8 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use neph_agent::{BoundService, ReflectorError, RunningService};
 use neph_model::{
-    BitRate, ByteSize, Permit, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource, Span,
+    BitRate, ByteSize, Permit, ReflectorCaps, ReflectorIdentity, ReflectorSpec, SecretSource,
+    ServiceModel, Span,
 };
 use neph_probe::{Reflector, fitting_caps};
 use neph_sys::clock;
@@ -78,6 +79,11 @@ pub(crate) struct Args {
     /// port: 8554]
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8554")]
     pub(crate) media: Option<NonZeroU16>,
+    /// Also serve HTTP with known service times, to test load generators: c servers, a distribution of
+    /// service times, and the places in the queue. For example 'c=8 exp 63ms queue=100'; port 8090 of the
+    /// --listen address, or 'port=N'
+    #[arg(long, value_name = "SERVICE")]
+    pub(crate) serve: Option<ServiceModel>,
     /// Maximum size of a reply that a client may request
     #[arg(long, value_name = "SIZE", value_parser = value::size, default_value = "16MiB")]
     pub(crate) max_reply: ByteSize,
@@ -139,6 +145,7 @@ impl Args {
             reply_delay: self.think,
             throughput: self.throughput,
             media: self.media,
+            service: self.serve.clone(),
             caps: ReflectorCaps {
                 reply_size: self.max_reply,
                 request_size: self.max_request,
@@ -246,6 +253,7 @@ mod tests {
         ("think", &["--think", "0.25"]),
         ("throughput", &["--throughput=7421"]),
         ("media", &["--media=8555"]),
+        ("serve", &["--serve", "c=2 exp 5ms queue=9 port=8091"]),
         ("max-reply", &["--max-reply", "1MiB"]),
         ("max-request", &["--max-request", "100"]),
         ("max-memory", &["--max-memory", "4MiB"]),
@@ -276,6 +284,7 @@ mod tests {
         &["--answer-port", "0"],
         &["--think"],
         &["--think", "--tls"],
+        &["--serve", "c=0 5ms"],
         &["--max-memory", "1MiB"],
         &["--max-rate", "0"],
         &["--idle", "0"],

@@ -28,6 +28,11 @@ pub(crate) const TRACE: TextFileKind = TextFileKind {
     name: "trace",
     kind: FileKind::VideoTrace,
 };
+/// Times or rates of a load.
+pub(crate) const PROFILE: TextFileKind = TextFileKind {
+    name: "profile",
+    kind: FileKind::LoadProfile,
+};
 
 /// The text of a file, named by its path.
 ///

@@ -73,6 +73,8 @@ mod limits;
 mod live_hops;
 #[path = "cli/load_rates.rs"]
 mod load_rates;
+#[path = "cli/loads.rs"]
+mod loads;
 #[path = "cli/media.rs"]
 mod media;
 #[path = "cli/media_peers.rs"]

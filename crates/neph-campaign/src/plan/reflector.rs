@@ -95,6 +95,10 @@ const FLAGS: &[(&str, Effect)] = &[
         }),
     ),
     (
+        "--serve",
+        Effect::Value(|t, text| set(&mut t.spec.service, parse_text(text).map(Some))),
+    ),
+    (
         "--max-reply",
         Effect::Value(|t, text| set(&mut t.spec.caps.reply_size, size(text))),
     ),

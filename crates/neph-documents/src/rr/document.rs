@@ -1,6 +1,7 @@
 //! A request/response test as one document, and its lines of NDJSON.
 
-use neph_load::rr::{RrMeasured, Rtts};
+use neph_load::Durations;
+use neph_load::rr::RrMeasured;
 use neph_load::throughput::Usage;
 use neph_model::Span;
 use neph_wire::throughput::RrKind;
@@ -192,7 +193,7 @@ pub(super) fn lost_percent(lost: u64, transactions: u64) -> f64 {
 }
 
 impl RttDocument {
-    fn of(rtts: &Rtts, lost: u64) -> Self {
+    fn of(rtts: &Durations, lost: u64) -> Self {
         let quantile = |permille| rtts.quantile(permille, lost).time();
         Self {
             min_ns: rtts.min(),

@@ -1,6 +1,7 @@
 //! A request/response test as text: a line each second, and a summary.
 
-use neph_load::rr::{RrMeasured, RrSecond, RttFigure};
+use neph_load::DurationQuantile;
+use neph_load::rr::{RrMeasured, RrSecond};
 use neph_load::throughput::Usage;
 use neph_model::{ByteSize, Span};
 use neph_text::counted::counted;
@@ -47,11 +48,11 @@ fn rate_text(rate: f64) -> String {
 }
 
 /// A percentile, or the word in its place.
-fn figure_text(figure: RttFigure) -> String {
+fn figure_text(figure: DurationQuantile) -> String {
     match figure {
-        RttFigure::At(time) => time.to_string(),
-        RttFigure::Lost => "lost".to_owned(),
-        RttFigure::Needs(_) => "-".to_owned(),
+        DurationQuantile::At(time) => time.to_string(),
+        DurationQuantile::Lost => "lost".to_owned(),
+        DurationQuantile::Needs(_) => "-".to_owned(),
     }
 }
 
@@ -94,7 +95,7 @@ fn rtt_lines(measured: &RrMeasured) -> String {
     for (name, permille) in quantiles {
         let quantile = rtts.quantile(permille, lost);
         parts.push(format!("{name} {}", figure_text(quantile)));
-        if let RttFigure::Needs(needed) = quantile {
+        if let DurationQuantile::Needs(needed) = quantile {
             missing_quantiles.push(format!("{name} needs {needed}"));
         }
     }

@@ -1,11 +1,12 @@
-use neph_load::rr::{RrCounts, RrSpec, Rtts};
+use neph_load::Durations;
+use neph_load::rr::{RrCounts, RrSpec};
 use neph_model::Wall;
 use neph_wire::throughput::{RrTestRequest, VERSION};
 
 use super::*;
 
 fn build_measured(kind: RrKind, times: u64, lost: u64) -> RrMeasured {
-    let mut rtts = Rtts::default();
+    let mut rtts = Durations::default();
     for index in 1..=times {
         rtts.add(index * 1_000);
     }

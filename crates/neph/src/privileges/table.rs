@@ -221,6 +221,7 @@ impl Row {
     );
     pub(crate) const THROUGHPUT: Self = row("throughput", &[BUFFERS], DEFAULT_PATHS);
     pub(crate) const RR: Self = row("rr", &[], DEFAULT_PATHS);
+    pub(crate) const LOAD: Self = row("load", &[], DEFAULT_PATHS);
     pub(crate) const THROUGHPUT_SERVE: Self = row("throughput serve", &[BUFFERS], LIBRARY_PATHS);
     pub(crate) const MEDIA: Self = row(
         "media",
@@ -276,7 +277,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Row; 17] = [
+    const ALL: [Row; 18] = [
         Row::REFLECT,
         Row::HEALTH,
         Row::PING,
@@ -292,6 +293,7 @@ mod tests {
         Row::THROUGHPUT,
         Row::THROUGHPUT_SERVE,
         Row::RR,
+        Row::LOAD,
         Row::MEDIA,
         Row::MEDIA_SERVE,
     ];

@@ -49,6 +49,7 @@ pub(super) fn show_start(
             address: address.to_string(),
             throughput: service_address(services, Service::Throughput),
             media: service_address(services, Service::Media),
+            service: service_address(services, Service::KnownSpeed),
             certificate,
             privileges: privileges::document(restrictions),
         };
@@ -64,6 +65,7 @@ pub(super) fn show_start(
         let message = match serving.service() {
             Service::Throughput => "throughput tests over TCP and UDP, one at a time",
             Service::Media => "media streams over RTP after RTSP",
+            Service::KnownSpeed => "HTTP requests with known service times",
         };
         output::say(&format!("neph reflect: {address} serves {message}"));
     }

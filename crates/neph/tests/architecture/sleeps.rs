@@ -44,6 +44,11 @@ const ALLOWED_SLEEPS: &[(&str, usize, &str)] = &[
         "measures how late a thread wakes",
     ),
     (
+        "crates/neph-load/src/workload/tests.rs",
+        1,
+        "a service that stalls is what the test is about",
+    ),
+    (
         "crates/neph-probe/tests/abuse/memory.rs",
         1,
         "a peer that takes its time for a body is what the test is about",
