@@ -61,7 +61,20 @@ pub fn signed(rounded: &str) -> String {
 
 /// A value of a quantity; microseconds are µs, as in all texts and figures of a report.
 pub fn quantity_text(quantity: Quantity, value: f64) -> String {
-    quantity.to_text(value).replace(" us", " µs")
+    with_micro_signs(&quantity.to_text(value))
+}
+
+/// The text with µs for the unit us, which terminals show.
+pub fn with_micro_signs(text: &str) -> String {
+    let mut pieces = text.split(" us");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let is_unit = out.ends_with(|last: char| last.is_ascii_digit())
+            && !piece.starts_with(char::is_alphanumeric);
+        out.push_str(if is_unit { " µs" } else { " us" });
+        out.push_str(piece);
+    }
+    out
 }
 
 /// Milliseconds in the most readable unit: `0.8 µs`, `26.8 µs`, `4.21 ms`, `267.4 ms`, `1.80 s`.
@@ -116,6 +129,14 @@ pub fn count(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_unit_gets_a_micro_sign() {
+        assert_eq!(
+            with_micro_signs("by 419.0 us (3 used it, 5 us; 7 usual us)"),
+            "by 419.0 µs (3 used it, 5 µs; 7 usual us)"
+        );
+    }
 
     #[test]
     fn numbers_have_readable_units_and_digits() {

@@ -28,6 +28,18 @@ impl Factor {
         }
     }
 
+    /// The name in the title of a figure.
+    pub const fn title(&self) -> &'static str {
+        match self {
+            Self::Endpoint => "endpoint",
+            Self::Interval => "interval",
+            Self::Size => "request size",
+            Self::Parameter(ParameterName::Site) => "site",
+            Self::Parameter(ParameterName::Stress) => "background load",
+            Self::Parameter(name) => name.as_str(),
+        }
+    }
+
     /// Whether the factor is a place (endpoint or site). Another place is another network.
     pub(crate) fn is_place(&self) -> bool {
         match self {

@@ -53,7 +53,7 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
         levels: &view.levels,
         label_width,
     };
-    let heading = format!("Latency by {}", view.factor.name());
+    let heading = format!("Latency by {}", view.factor.title());
     pages
         .into_iter()
         .enumerate()

@@ -55,7 +55,7 @@ fn draw_view(data: &CampaignData, settings: &PlotSettings, view: &View) -> Vec<F
         levels,
         titles: &titles,
     };
-    let heading = format!("Distribution of latency by {}", view.factor.name());
+    let heading = format!("Distribution of latency by {}", view.factor.title());
     panels
         .chunks(per_page)
         .enumerate()

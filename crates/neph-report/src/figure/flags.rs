@@ -5,6 +5,7 @@ use std::mem::{Discriminant, discriminant};
 use super::sheet::Note;
 use crate::scene::{Colour, Fill, Mark, Point};
 use neph_analysis::discarded_changes;
+use neph_analysis::numbers::with_micro_signs;
 use neph_analysis::text::first_few;
 use neph_analysis::{CampaignData, PlotSettings};
 use neph_model::Warning;
@@ -85,7 +86,7 @@ fn lines_of(data: &CampaignData, scenario: usize, settings: &PlotSettings) -> Ve
             None => lines.push(WarningLine {
                 kind,
                 label: data.label(scenario),
-                warning: warning.to_string(),
+                warning: with_micro_signs(&warning.to_string()),
                 blocks: vec![block],
             }),
         }

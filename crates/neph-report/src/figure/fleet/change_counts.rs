@@ -173,7 +173,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 
 fn caption(lines: &[CountLine], plot: &Plot, bin: &str) -> String {
     let mut text = format!(
-        "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. Source 3 compares a low and a high season this way."
+        "A line that begins high is a pair or season whose flows rarely move. A line to the right has {bin} in which many flows move at once, as with traffic engineering. The study Path Persistence in the Cloud (2020) compares a low and a high season this way."
     );
     let coloured = lines.iter().filter(|line| line.has_own_colour);
     text.push_str(Pooling::explanation(coloured.map(|line| line.pooling)));

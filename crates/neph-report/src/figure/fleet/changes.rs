@@ -33,7 +33,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     let x = scale(&lines, soon);
     sheet.draw(draw_curves(&lines, ShownShare::Ended, area, x, soon));
     let text = format!(
-        "A line that rises early is a pair whose flows move again soon; source 3 found 40 % within 10 s. n counts path changes. Flows that had not moved again at the end are censored (Kaplan-Meier), so a line may end below 100 %. Dashed vertical line: {}.{}{}{}",
+        "A line that rises early is a pair whose flows move again soon; the study Path Persistence in the Cloud (2020) found 40 % within 10 s. n counts path changes. Flows that had not moved again at the end are censored (Kaplan-Meier), so a line may end below 100 %. Dashed vertical line: {}.{}{}{}",
         exact_text(soon),
         band_text(&lines),
         colours_text(&lines),

@@ -1,8 +1,11 @@
 //! A flow's messages, its base latency, and the path changes and congestion that neph finds in them.
 
+mod caption;
+
 use neph_flows::{Dissected, DissectedOutcome, DissectedSample, FlowHistory, PathChange, Segment};
 use neph_model::{Instant, Local, Span};
 
+use self::caption::{Content, caption};
 use super::clock::Clock;
 use super::colours::{BASE, CONGESTION, REORDERED, SAMPLE};
 use crate::axis::{Limits, Plot, Scale, Spread, Style, choose_scale};
@@ -18,7 +21,8 @@ use neph_analysis::text::plural;
 use neph_analysis::{CampaignData, PlotSettings};
 
 const NAME: &str = "flow-dissected";
-const SUBTITLE: &str = "Latency is base latency plus congestion: flows with most path changes";
+const SUBTITLE: &str =
+    "Round trips of single flows, with base latency, path changes and congestion";
 const LEFT: f64 = 54.0;
 const HEIGHT: f64 = 190.0;
 const PER_PAGE: usize = 3;
@@ -31,7 +35,7 @@ const CHANGE: Stroke = Stroke::solid(Colour::INK, 0.9).dashed(3.0, 2.5);
 pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> {
     let pairs = pairs(data, settings);
     let mut flows: Vec<Flow<'_>> = pairs.iter().flat_map(flows).collect();
-    let total_flows = flows.len();
+    let total_flows: usize = pairs.iter().map(flow_count).sum();
     if flows.iter().any(Flow::is_eventful) {
         flows.retain(Flow::is_eventful);
     } else {
@@ -41,7 +45,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
         flows.sort_by_key(|flow| std::cmp::Reverse(flow.changes.len()));
         flows.truncate(MAX_FLOWS);
     }
-    let left_out = total_flows - flows.len();
+    let shown_flows = flows.len();
     let total = flows.len().div_ceil(PER_PAGE);
     let pages = flows.chunks(PER_PAGE).enumerate().map(|(page, flows)| {
         let title = page_title("Flows, message by message", page, total);
@@ -51,7 +55,12 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
             let frame = sheet.take(HEIGHT + 40.0 + Style::X_AXIS_HEIGHT);
             sheet.draw(draw_panel(flow, frame));
         }
-        let mut notes = vec![Note::plain(caption(flows, left_out))];
+        let mut notes = vec![Note::plain(caption(Content {
+            has_congestion: flows.iter().any(|flow| !flow.congested_runs().is_empty()),
+            has_changes: flows.iter().any(|flow| !flow.changes.is_empty()),
+            shown_flows,
+            total_flows,
+        }))];
         let mut scenarios: Vec<usize> = flows.iter().map(|flow| flow.pair.scenario).collect();
         scenarios.dedup();
         notes.extend(flags::notes(data, scenarios, settings));
@@ -60,27 +69,11 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-fn caption(flows: &[Flow<'_>], left_out: usize) -> String {
-    let shaded = if flows.iter().all(|flow| flow.congested_runs().is_empty()) {
-        ""
-    } else {
-        " Shaded: three or more consecutive messages above it by more than the tolerance, attributed to a queue. A path that no other flow used and that was left within 30 s looks the same."
-    };
-    let changed = if flows.iter().all(|flow| flow.changes.is_empty()) {
-        ""
-    } else {
-        " A dashed line is a path change; its head is filled if a reordered message, the TTL or a trace confirms it."
-    };
-    format!(
-        "Each dot is a message. The line is the estimated base latency: it changes only if several messages agree on another value.{shaded}{changed} Each panel has its own scale. Values outside are counted above it.{}",
-        match left_out {
-            0 => String::new(),
-            more => format!(
-                " {} with fewer path changes or none are left out.",
-                plural(more, "more flow")
-            ),
-        }
-    )
+/// Flows of a pair, also those whose messages were not kept.
+fn flow_count(pair: &Pair<'_>) -> usize {
+    let flows = pair.view.flows.iter();
+    let is_of_pair = |flow: &&FlowHistory| pair.view.fleet.endpoint_of(flow.slot) == pair.endpoint;
+    flows.filter(is_of_pair).count()
 }
 
 /// One flow with what is known of it.

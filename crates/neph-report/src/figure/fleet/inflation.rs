@@ -61,7 +61,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
 fn caption(inflations: &[SettingInflation<'_>], blocks: usize) -> String {
     let mut text = "Each dot is a pair; its height is the share of pairs with at most that inflation. At 20 %, a flow on the slowest path of the pair takes 20 % longer than one on the fastest, independent of load.".to_owned();
     if inflations.iter().any(SettingInflation::has_tail) {
-        text.push_str(" The cross is the result of a study between the regions of AWS (source 3 of docs/sources.md): more than 32 % for 5 % of 120 pairs.");
+        text.push_str(" The cross is the result of the study Path Persistence in the Cloud (2020) between regions of AWS: more than 32 % for 5 % of 120 pairs.");
     }
     if blocks > 1 {
         text.push_str(&format!(

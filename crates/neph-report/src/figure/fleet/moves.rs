@@ -63,7 +63,7 @@ pub(in crate::figure) fn draw(data: &CampaignData, settings: &PlotSettings) -> V
     pages.collect()
 }
 
-const CAPTION: &str = "Lowest latency at the top. If flows moved independently of their path, both dots would coincide. A blue dot right of the grey one: flows leave this class more often than its share. If the blue line reaches the grey dot, the difference is not significant. For the interval, moves in the same bin are one event. Right: ratio to its share. Source 3 found that the number of moved flows is inversely proportional to the latency, as with constrained shortest-path routing.";
+const CAPTION: &str = "Lowest latency at the top. If flows moved independently of their path, both dots would coincide. A blue dot right of the grey one: flows leave this class more often than its share. If the blue line reaches the grey dot, the difference is not significant. For the interval, moves in the same bin are one event. Right: ratio to its share. The study Path Persistence in the Cloud (2020) found that the number of moved flows is inversely proportional to the latency, as with constrained shortest-path routing.";
 const SHARE_COLOUR: Colour = Colour::hex(0x0093_9ba8);
 const MOVED_COLOUR: Colour = Colour::hex(0x0000_5a94);
 
