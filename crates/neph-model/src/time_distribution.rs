@@ -44,7 +44,7 @@ pub enum TimeDistribution {
         #[serde(rename = "deviation_ns")]
         deviation: Span,
     },
-    /// Normal; a draw below zero counts as zero. `GaussianRandomTimer` of JMeter.
+    /// Normal; a draw below zero counts as zero. `GaussianRandomTimer` of `JMeter`.
     Normal {
         /// Mean before negative draws are replaced.
         #[serde(rename = "mean_ns")]
@@ -53,7 +53,7 @@ pub enum TimeDistribution {
         #[serde(rename = "deviation_ns")]
         deviation: Span,
     },
-    /// A fixed time plus a Poisson-distributed number of milliseconds. `PoissonRandomTimer` of JMeter. It
+    /// A fixed time plus a Poisson-distributed number of milliseconds. `PoissonRandomTimer` of `JMeter`. It
     /// is not exponential: at 20 ms its standard deviation is 4.5 ms.
     JmeterPoisson {
         /// Mean of the random part, whole milliseconds.

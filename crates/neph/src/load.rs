@@ -36,7 +36,7 @@ use request::RequestChoice;
 Exit status: 0 complete, 1 no successful response, 2 usage error, 3 a condition of --fail is true, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
-    /// URL of the service: http://host[:port]/path
+    /// URL of the service: `http://host[:port]/path`
     target: String,
     /// Closed loop: number of workers, 1 to 100000. A worker waits for its think time, sends a request, and
     /// waits for the response, again and again
@@ -56,7 +56,7 @@ pub(crate) struct Args {
     blocks: u32,
     /// Closed loop: think time of a worker before each request. Write none, 20ms, 'exp 20ms',
     /// 'uniform 10ms..30ms', 'lognormal 20ms sd=10ms', 'normal 20ms sd=5ms' or 'jmeter-poisson 20ms'; or
-    /// file:PATH with a time on each line
+    /// `file:PATH` with a time on each line
     #[arg(long, value_name = "TIMES", default_value = "none", conflicts_with = "rate",
           value_parser = profile::think_time)]
     think: TimeDistribution,
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     ramp: Span,
     /// Open loop: requests arrive at this rate and wait for no response. Write 500/s, 'poisson 500/s',
     /// 'bursts 1000/s on=1s off=4s', 'steps 100/s,200/s every=30s' or 'diurnal 50/s..200/s period=24h'; or
-    /// file:PATH with lines of a time and a rate
+    /// `file:PATH` with lines of a time and a rate
     #[arg(long, value_name = "ARRIVALS", value_parser = profile::arrivals)]
     rate: Option<Arrivals>,
     /// Share at most this many connections [default: a connection for each worker; with --rate, as many as

@@ -122,7 +122,7 @@ impl ClientConnection {
             match body.step(&self.input[used..]) {
                 Ok(BodyStep::More) => used = self.input.len(),
                 Ok(BodyStep::Piece { consumed, .. } | BodyStep::Done { consumed }) => {
-                    used += consumed
+                    used += consumed;
                 }
                 Err(_) => return ClientProgress::Ends,
             }

@@ -126,7 +126,7 @@ fn piece(curve: &RateCurve, number: u32) -> Piece {
             }
         }
         RateCurve::Points { points } => {
-            let point = points.get(index).or(points.last());
+            let point = points.get(index).or_else(|| points.last());
             let next = points.get(index + 1);
             Piece {
                 rate: point.map_or(0.0, |point| point.rate.per_second()),

@@ -22,9 +22,6 @@ use super::tally::Tally;
 const RECEIVE_BUFFER: usize = 64 << 10;
 /// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
-/// With spinning, the last part of a wait, in which the thread does not sleep. A sleep of a thread with a
-/// timer slack of 1 ns ends 12 us late at the median.
-pub(super) const SPIN: Span = Span::from_micros(25);
 
 /// What a thread carries out.
 #[derive(Debug)]
@@ -112,8 +109,7 @@ impl<'a> Engine<'a> {
         let now = clock::raw();
         let mut until = self.recorder.second_end().0.min(self.next_check.0);
         if let Some(next) = self.source.next().filter(|next| *next < self.periods.end) {
-            let spin = if self.exchange.spins { SPIN.nanos() } else { 0 };
-            until = until.min(next.0 - spin);
+            until = until.min(next.0 - self.exchange.spin.nanos());
         }
         Span::from_nanos(until - now.0).to_duration()
     }

@@ -1,6 +1,7 @@
 //! Runs the threads of a generator, and merges their seconds.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
@@ -49,7 +50,6 @@ pub fn generate(
         lateness_bound: spec.lateness_bound,
     };
     let started = Wall::from_unix_nanos(clock::pair().offset() + start.0);
-    let (sender, receiver) = mpsc::channel();
     let running = Running {
         spec,
         exchange: &exchange,
@@ -58,31 +58,7 @@ pub fn generate(
         threads,
     };
     let mut collected = Collected::new(spec, threads);
-    let tallies = thread::scope(|scope| {
-        let mut handles = Vec::new();
-        for number in 0..threads {
-            let recorder_sender = sender.clone();
-            let share = u64::from(number);
-            let part =
-                (limit * (share + 1) / u64::from(threads)) - limit * share / u64::from(threads);
-            let max = usize::try_from(part.max(1)).unwrap_or(usize::MAX);
-            let running = &running;
-            let work = move || running.thread(number, max, recorder_sender);
-            let builder = thread::Builder::new().name(format!("load-{number}"));
-            handles.push(builder.spawn_scoped(scope, work));
-        }
-        drop(sender);
-        collected.receive(&receiver, on_second);
-        let mut tallies = Vec::new();
-        for handle in handles {
-            let handle = handle.map_err(WorkloadError::Threads)?;
-            let tally = handle.join().unwrap_or_else(|_| Ok(Tally::default()));
-            tallies.push(tally.map_err(WorkloadError::Threads)?);
-        }
-        Ok(tallies)
-    })?;
-    let mut tally = Tally::default();
-    tallies.iter().for_each(|part| tally.merge(part));
+    let tally = running.run(limit, &mut collected, on_second)?;
     let lasted = Span::from_nanos(clock::raw().0 - start.0)
         .min(spec.duration)
         .max(Span::ZERO);
@@ -108,6 +84,38 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
+    /// Runs all threads, which share `limit` connections; returns the counts of the measured time.
+    fn run(
+        &self,
+        limit: u64,
+        collected: &mut Collected<'_>,
+        on_second: &mut dyn FnMut(&WorkloadSecond),
+    ) -> Result<Tally, WorkloadError> {
+        let (sender, receiver) = mpsc::channel();
+        let threads = u64::from(self.threads);
+        thread::scope(|scope| {
+            let mut handles = Vec::new();
+            for number in 0..self.threads {
+                let recorder_sender = sender.clone();
+                let index = u64::from(number);
+                let part = limit * (index + 1) / threads - limit * index / threads;
+                let max = usize::try_from(part.max(1)).unwrap_or(usize::MAX);
+                let work = move || self.thread(number, max, recorder_sender);
+                let builder = thread::Builder::new().name(format!("load-{number}"));
+                handles.push(builder.spawn_scoped(scope, work));
+            }
+            drop(sender);
+            collected.receive(&receiver, on_second);
+            let mut tally = Tally::default();
+            for handle in handles {
+                let handle = handle.map_err(WorkloadError::Threads)?;
+                let part = handle.join().unwrap_or_else(|panic| resume_unwind(panic));
+                tally.merge(&part.map_err(WorkloadError::Threads)?);
+            }
+            Ok(tally)
+        })
+    }
+
     fn thread(
         &self,
         number: u32,
@@ -156,7 +164,7 @@ impl<'a> Collected<'a> {
     ) {
         loop {
             match receiver.recv_timeout(std::time::Duration::from_secs(1)) {
-                Ok(second) => self.add(second),
+                Ok(second) => self.add(&second),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -172,7 +180,7 @@ impl<'a> Collected<'a> {
         }
     }
 
-    fn add(&mut self, part: ThreadSecond) {
+    fn add(&mut self, part: &ThreadSecond) {
         let end = self.spec.interval.times(i64::from(part.index) + 1);
         let is_warmup = end <= self.spec.warmup;
         let (count, second) = self.partial.entry(part.index).or_insert_with(|| {

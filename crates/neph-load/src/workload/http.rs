@@ -151,13 +151,11 @@ impl ResponseReader {
     /// Reads a head; returns the bytes behind it, or `None` if its end is missing.
     fn take_head<'a>(&mut self, input: &'a [u8]) -> Result<Option<&'a [u8]>, InvalidResponse> {
         if self.head.is_empty() {
-            return Ok(match self.read_head(input)? {
-                Some(length) => Some(&input[length..]),
-                None => {
-                    self.head.extend_from_slice(input);
-                    None
-                }
-            });
+            let Some(length) = self.read_head(input)? else {
+                self.head.extend_from_slice(input);
+                return Ok(None);
+            };
+            return Ok(Some(&input[length..]));
         }
         // A head that arrives byte by byte is parsed once: when its empty line is there.
         let known = self.head.len();
@@ -169,13 +167,11 @@ impl ResponseReader {
             return Ok(None);
         }
         let head = std::mem::take(&mut self.head);
-        match self.read_head(&head)? {
-            Some(length) => Ok(Some(&input[length.saturating_sub(known)..])),
-            None => {
-                self.head = head;
-                Ok(None)
-            }
-        }
+        let Some(length) = self.read_head(&head)? else {
+            self.head = head;
+            return Ok(None);
+        };
+        Ok(Some(&input[length.saturating_sub(known)..]))
     }
 
     /// Reads a complete head; returns its length. An interim response (1xx) is skipped by its caller's loop.
@@ -212,6 +208,7 @@ mod tests {
     const INTERIM: &[u8] =
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n";
 
+    #[expect(clippy::unnecessary_wraps, reason = "as the reader returns it")]
     fn response(status: u16, is_reusable: bool) -> Option<Response> {
         Some(Response {
             status,

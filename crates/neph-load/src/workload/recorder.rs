@@ -129,7 +129,7 @@ impl Recorder {
     /// Bytes of a response arrived.
     pub(super) fn receive(&mut self, request: &Request, bytes: usize) {
         self.count(request.intended, |tally| {
-            tally.received_bytes += bytes as u64
+            tally.received_bytes += bytes as u64;
         });
     }
 

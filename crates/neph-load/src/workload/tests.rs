@@ -68,7 +68,7 @@ fn workers(count: u32, think: &str) -> Demand {
 fn run(spec: &WorkloadSpec) -> (WorkloadMeasured, Vec<WorkloadSecond>) {
     let mut seconds = Vec::new();
     let measured = generate(spec, &Stop::new(), &mut |second| {
-        seconds.push(second.clone())
+        seconds.push(second.clone());
     });
     (measured.expect("a load"), seconds)
 }

@@ -102,7 +102,9 @@ impl PoissonTable {
             sum
         });
         let mut cumulative: Vec<f64> = sums.collect();
-        cumulative.iter_mut().for_each(|value| *value /= sum);
+        for value in &mut cumulative {
+            *value /= sum;
+        }
         Self { first, cumulative }
     }
 

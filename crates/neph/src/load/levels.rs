@@ -129,7 +129,7 @@ impl LevelsPlan<'_> {
         };
         let mut intervals: Vec<WorkloadSecond> = Vec::new();
         let measured = generate(&spec, stop, &mut |interval| {
-            intervals.push(interval.clone())
+            intervals.push(interval.clone());
         });
         let measured = measured.map_err(Failure::refused)?;
         let run = LevelRun {
