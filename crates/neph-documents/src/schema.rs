@@ -123,6 +123,7 @@ pub const KINDS: &[Kind] = &[
     Kind::of::<media::ServedLine>("media-serve-line", "neph media serve --format ndjson"),
     Kind::of::<load::LoadDocument>("load", "neph load --format json"),
     Kind::of::<load::LevelsDocument>("load-levels", "neph load --levels --format json"),
+    Kind::of::<load::SizeDocument>("size", "neph size --format json"),
     Kind::of::<load::LoadLine>("load-line", "neph load --format ndjson"),
     Kind::of::<rr::RrDocument>("rr", "neph rr --format json"),
     Kind::of::<rr::RrLine>("rr-line", "neph rr --format ndjson"),

@@ -75,7 +75,7 @@ pub use small_transfer::SmallTransfer;
 pub use spec::{ConnectionUse, FlowSpec, Overdue, Priority, Schedule, Trust};
 pub use syn_rate::{SYNS_A_SECOND, SynSchedule, TooManySyns};
 pub use target_error::TargetError;
-pub use tls::TlsError;
+pub use tls::{TlsError, client_config as tls_client_config};
 pub use trace::{
     FlowSet, PortUse, Route, Sockets, TraceSpec, Traced, Tracing, trace, trace_flow, traceroute,
 };

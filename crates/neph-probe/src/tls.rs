@@ -83,11 +83,11 @@ fn fingerprint_of(certificate: &CertificateDer<'_>) -> Fingerprint {
     Fingerprint::new(Sha256::digest(certificate).into())
 }
 
-/// TLS settings of a client.
+/// TLS settings of a client of HTTP/1.1; `None` for `version` allows all.
 ///
 /// # Errors
-/// Only where rustls finds its own settings contradictory.
-pub(crate) fn client_config(
+/// A file of authorities cannot be used.
+pub fn client_config(
     version: Option<TlsVersion>,
     trust: &Trust,
 ) -> Result<Arc<ClientConfig>, TlsError> {

@@ -8,7 +8,7 @@ use clap::{Parser, Subcommand};
 use crate::{
     agent, campaign, clock, control, demo, diagnose, execute, explain, export, flows, gallery,
     health, hops, import, lab, list, load, media, ping, read, reflect, report, rr, shell, show,
-    stress, throughput, tidy, trace, version, watch,
+    size, stress, throughput, tidy, trace, version, watch,
 };
 
 /// Measures network latency layer by layer, and reports where the time goes.
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     Rr(Box<rr::Args>),
     /// Sends a load of HTTP requests to a service, and measures its response times and errors.
     Load(Box<load::Args>),
+    /// Computes how many servers or pods a rate and a latency goal need.
+    Size(size::Args),
     /// Receives video over RTP and measures bit rate, jitter, loss, late frames, stalls and video quality.
     Media(Box<media::Args>),
     /// Generates background load for measurements: CPU load on this host, or traffic to another host.

@@ -50,6 +50,7 @@ mod shell;
 mod shipped;
 mod show;
 mod sink;
+mod size;
 mod stress;
 mod text_file;
 mod throughput;
@@ -115,6 +116,7 @@ fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Lab(args) => lab::run(&args),
         Command::Throughput(args) => throughput::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Size(args) => size::run(&args),
         Command::Rr(args) => rr::run(&args),
         Command::Media(args) => media::run(&args),
         Command::Stress(args) => stress::run(&args),

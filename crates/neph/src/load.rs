@@ -5,6 +5,7 @@
 mod levels;
 mod profile;
 mod request;
+mod tls;
 
 use std::io::Write;
 use std::thread;
@@ -28,6 +29,7 @@ use crate::privileges::{Needs, Row, UserChoice};
 use crate::{format, interrupt, output, resolving, value};
 use levels::Levels;
 use request::RequestChoice;
+use tls::TlsOptions;
 
 /// Options of `neph load`.
 #[derive(Debug, ClapArgs)]
@@ -36,7 +38,7 @@ use request::RequestChoice;
 Exit status: 0 complete, 1 no successful response, 2 usage error, 3 a condition of --fail is true, 130 interrupted by ctrl-C (prints the results so far)."
 )]
 pub(crate) struct Args {
-    /// URL of the service: `http://host[:port]/path`
+    /// URL of the service: `http://host[:port]/path` or https
     target: String,
     /// Closed loop: number of workers, 1 to 100000. A worker waits for its think time, sends a request, and
     /// waits for the response, again and again
@@ -74,6 +76,8 @@ pub(crate) struct Args {
     connections: Option<u32>,
     #[command(flatten)]
     request: RequestChoice,
+    #[command(flatten)]
+    tls: TlsOptions,
     /// Send requests for this time, including the warm-up
     #[arg(short = 'w', long, value_name = "TIME", default_value = "10s",
           value_parser = value::positive_span)]
@@ -119,11 +123,13 @@ pub(crate) fn run(args: &Args) -> Result<Outcome, Failure> {
         )));
     }
     let request = args.request.request(&target)?;
+    let tls = args.tls.tls(&target)?;
     drop(Needs::of(&Row::LOAD).restrict(&args.user)?);
     let stop = interrupt::stop_on_ctrl_c()?;
     let resolution = resolving::find(&target, args.version.version(), None)?;
     let spec = WorkloadSpec {
         target: resolution.address,
+        tls,
         request,
         demand: args.demand(),
         share: Share::WHOLE,

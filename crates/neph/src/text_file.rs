@@ -33,6 +33,11 @@ pub(crate) const PROFILE: TextFileKind = TextFileKind {
     name: "profile",
     kind: FileKind::LoadProfile,
 };
+/// Levels of a load, as JSON.
+pub(crate) const LEVELS: TextFileKind = TextFileKind {
+    name: "levels",
+    kind: FileKind::LoadProfile,
+};
 
 /// The text of a file, named by its path.
 ///

@@ -134,7 +134,8 @@ pub struct RequestsDocument {
     pub received_bytes: u64,
     /// Complete responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Failed requests by reason: `timed_out`, `refused`, `unreachable`, `reset`, `closed`, `invalid`,
+    /// Failed requests by reason: `timed_out`, `refused`, `unreachable`, `reset`, `closed`, `tls`,
+    /// `invalid`,
     /// `no_port`, `no_socket`, `no_connection`, `other`.
     pub failures: BTreeMap<&'static str, u64>,
 }
@@ -299,6 +300,7 @@ fn failure_key(failure: RequestFailure) -> &'static str {
         RequestFailure::Unreachable => "unreachable",
         RequestFailure::Reset => "reset",
         RequestFailure::Closed => "closed",
+        RequestFailure::Tls => "tls",
         RequestFailure::Invalid => "invalid",
         RequestFailure::NoPort => "no_port",
         RequestFailure::NoSocket => "no_socket",

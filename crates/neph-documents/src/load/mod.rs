@@ -5,6 +5,7 @@ mod levels;
 mod levels_text;
 mod run;
 mod second;
+mod size;
 mod text;
 
 pub use document::{LoadDocument, LoadLine, TimesDocument};
@@ -12,4 +13,5 @@ pub use levels::{LevelRow, LevelRun, LevelsDocument, LevelsInput, RunRow};
 pub use levels_text::{levels_text, run_line};
 pub use run::{LoadRun, ThresholdRow};
 pub use second::LoadSecondRow;
+pub use size::{SizeDocument, size_text};
 pub use text::{heading, second_line, summary};

@@ -16,6 +16,7 @@ fn load(model: &str, demand: Demand, seconds: i64) -> WorkloadMeasured {
     let server = ServiceServer::bind(address, &model, 1).expect("a port");
     let spec = WorkloadSpec {
         target: server.address(),
+        tls: None,
         request: HttpRequest {
             method: "GET".to_owned(),
             target: "/".to_owned(),

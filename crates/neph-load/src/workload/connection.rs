@@ -1,7 +1,6 @@
-//! A TCP connection of a load: opening, sending, receiving. Never waits.
+//! A connection of a load: opening, sending, receiving. Never waits.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -9,6 +8,8 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use super::failure::RequestFailure;
 use super::http::{Response, ResponseReader};
 use super::recorder::Request;
+use super::spec::Exchange;
+use super::transport::Transport;
 
 const EINPROGRESS: i32 = 115;
 
@@ -28,7 +29,7 @@ pub(super) enum Phase {
 /// A connection with at most one request.
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: TcpStream,
+    transport: Transport,
     pub(super) phase: Phase,
     /// The request that it carries; `None` while it is idle.
     pub(super) request: Option<Request>,
@@ -52,27 +53,40 @@ pub(super) enum Progress {
 
 impl Connection {
     /// Opens a connection for this request; it may be complete at once.
-    pub(super) fn open(to: SocketAddr, method: &str, request: Request) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
-        socket.set_nonblocking(true)?;
-        socket.set_tcp_nodelay(true)?;
+    pub(super) fn open(exchange: &Exchange, request: Request) -> Result<Self, RequestFailure> {
+        let failure = |error| RequestFailure::of(&error);
+        let to = exchange.target;
+        let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP));
+        let socket = socket.map_err(failure)?;
+        socket.set_nonblocking(true).map_err(failure)?;
+        socket.set_tcp_nodelay(true).map_err(failure)?;
         let phase = match socket.connect(&SockAddr::from(to)) {
             Ok(()) => Phase::Sending,
             Err(error) if error.raw_os_error() == Some(EINPROGRESS) => Phase::Opening,
-            Err(error) => return Err(error),
+            Err(error) => return Err(failure(error)),
         };
         Ok(Self {
-            stream: socket.into(),
+            transport: Transport::new(socket.into(), exchange.tls.as_ref())?,
             phase,
             request: Some(request),
-            reader: ResponseReader::new(method),
+            reader: ResponseReader::new(&exchange.method),
             sent: 0,
             is_used: false,
         })
     }
 
+    /// Whether the next step of sending needs room in the socket, and not bytes of the peer.
+    pub(super) fn waits_for_room(&self) -> bool {
+        self.transport.waits_for_room()
+    }
+
+    /// Whether bytes of the peer can let it go on sending: during a TLS handshake.
+    pub(super) fn sends_after_reading(&self) -> bool {
+        self.phase == Phase::Sending && self.transport.is_tls()
+    }
+
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
+        self.transport.tcp().as_fd()
     }
 
     /// Gives an idle connection its next request.
@@ -98,7 +112,7 @@ impl Connection {
 
     /// Completes the opening, if the socket became writable.
     pub(super) fn opened(&mut self) -> Progress {
-        match self.stream.take_error() {
+        match self.transport.tcp().take_error() {
             Ok(None) => {
                 self.phase = Phase::Sending;
                 Progress::Waits
@@ -110,14 +124,18 @@ impl Connection {
     /// Sends as much of the request as the socket takes.
     pub(super) fn send(&mut self, bytes: &[u8]) -> Progress {
         while self.sent < bytes.len() {
-            match self.stream.write(&bytes[self.sent..]) {
+            match self.transport.write(&bytes[self.sent..]) {
                 Ok(count) => self.sent += count,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Progress::Waits,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Progress::Failed(RequestFailure::of(&error)),
             }
         }
-        self.phase = Phase::Receiving;
+        match self.transport.flush() {
+            Ok(()) => self.phase = Phase::Receiving,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Progress::Failed(RequestFailure::of(&error)),
+        }
         Progress::Waits
     }
 
@@ -125,7 +143,7 @@ impl Connection {
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> (Progress, usize) {
         let mut total = 0;
         loop {
-            let count = match self.stream.read(buffer) {
+            let count = match self.transport.read(buffer) {
                 Ok(0) => {
                     let ended = self.reader.end();
                     let failed = Progress::Failed(RequestFailure::Closed);
@@ -141,8 +159,10 @@ impl Connection {
             total += count;
             match self.reader.feed(&buffer[..count]) {
                 Ok(Some(response)) => return (Progress::Done(response), total),
-                // A full buffer may not be all. A partly filled one is.
-                Ok(None) if count < buffer.len() => return (Progress::Waits, total),
+                // A full buffer may not be all. A partly filled one is, but TLS returns single records.
+                Ok(None) if count < buffer.len() && !self.transport.is_tls() => {
+                    return (Progress::Waits, total);
+                }
                 Ok(None) => {}
                 Err(_) => return (Progress::Failed(RequestFailure::Invalid), total),
             }

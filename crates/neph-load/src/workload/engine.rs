@@ -164,11 +164,13 @@ impl<'a> Engine<'a> {
     }
 
     fn open(&mut self, request: Request) {
-        let exchange = self.exchange;
-        let opened = Connection::open(exchange.target, &exchange.method, request);
+        let opened = Connection::open(self.exchange, request);
         let added = opened.and_then(|connection| {
             let is_open = connection.phase == Phase::Sending;
-            self.pool.add(connection).map(|id| (id, is_open))
+            let added = self.pool.add(connection);
+            added
+                .map(|id| (id, is_open))
+                .map_err(|error| RequestFailure::of(&error))
         });
         match added {
             Ok((id, is_open)) => {
@@ -181,8 +183,8 @@ impl<'a> Engine<'a> {
                     self.send(id);
                 }
             }
-            Err(error) => {
-                self.recorder.fail(&request, RequestFailure::of(&error));
+            Err(failure) => {
+                self.recorder.fail(&request, failure);
                 self.next_of_worker(&request, false);
             }
         }
@@ -205,8 +207,13 @@ impl<'a> Engine<'a> {
             self.recorder.send(&request, self.exchange.request.len());
         }
         if progress == Progress::Waits && !is_sent {
+            let interest = if connection.waits_for_room() {
+                Interest::ReadWrite
+            } else {
+                Interest::Read
+            };
             // Errors appear at the next report about this connection.
-            let _ = self.pool.watch(id, Interest::ReadWrite);
+            let _ = self.pool.watch(id, interest);
         }
         self.progress(id, progress);
     }
@@ -223,14 +230,20 @@ impl<'a> Engine<'a> {
                 return self.progress(id, progress);
             }
         }
-        if connection.phase == Phase::Sending && event.is_writable {
+        let is_advanced =
+            event.is_writable || (event.is_readable && connection.sends_after_reading());
+        if connection.phase == Phase::Sending && is_advanced {
             self.send(id);
             let is_sent = |connection: &mut Connection| connection.phase != Phase::Sending;
             if self.pool.get(id).is_some_and(is_sent) {
                 let _ = self.pool.watch(id, Interest::Read);
             }
         }
-        if event.is_readable || event.has_notice {
+        let is_handshaking = self
+            .pool
+            .get(id)
+            .is_some_and(|one| one.sends_after_reading());
+        if (event.is_readable && !is_handshaking) || event.has_notice {
             self.receive(id);
         }
     }

@@ -18,6 +18,8 @@ pub enum RequestFailure {
     Reset,
     /// The peer closed the connection before the end of the response.
     Closed,
+    /// TLS: the handshake failed, the certificate is not accepted, or a record is broken.
+    Tls,
     /// What arrived is no HTTP response.
     Invalid,
     /// This host has no free port for another connection.
@@ -32,12 +34,13 @@ pub enum RequestFailure {
 
 impl RequestFailure {
     /// All, in the order of output.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TimedOut,
         Self::Refused,
         Self::Unreachable,
         Self::Reset,
         Self::Closed,
+        Self::Tls,
         Self::Invalid,
         Self::NoPort,
         Self::NoSocket,
@@ -53,6 +56,7 @@ impl RequestFailure {
             Self::Unreachable => "peer not reachable",
             Self::Reset => "connection reset",
             Self::Closed => "connection closed early",
+            Self::Tls => "TLS failed",
             Self::Invalid => "response not valid",
             Self::NoPort => "no local port free",
             Self::NoSocket => "no file descriptor free",
@@ -72,6 +76,8 @@ impl RequestFailure {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => {
                 Self::Reset
             }
+            ErrorKind::UnexpectedEof => Self::Closed,
+            ErrorKind::InvalidData => Self::Tls,
             ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Self::Unreachable,
             ErrorKind::TimedOut => Self::TimedOut,
             ErrorKind::AddrNotAvailable | ErrorKind::AddrInUse => Self::NoPort,

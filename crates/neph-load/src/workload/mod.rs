@@ -23,6 +23,7 @@ mod tally;
 mod tests;
 mod threshold;
 mod time_sampler;
+mod transport;
 mod validity;
 
 pub use demand::{Demand, Share, Workers};
@@ -35,6 +36,7 @@ pub use second::WorkloadSecond;
 pub use spec::WorkloadSpec;
 pub use tally::Tally;
 pub use threshold::{NoThreshold, Threshold, ThresholdResult};
+pub use transport::TlsTarget;
 pub use validity::{GeneratorLimit, Validity};
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use neph_wire::http::HttpError;
 
 use super::demand::{Demand, Share};
 use super::http::HttpRequest;
+use super::transport::TlsTarget;
 
 /// With spinning, the last part of a wait. A sleep of a thread with a timer slack of 1 ns ends 12 us late at the
 /// median.
@@ -18,6 +19,8 @@ const SPIN: Span = Span::from_micros(25);
 pub struct WorkloadSpec {
     /// Where they go.
     pub target: SocketAddr,
+    /// TLS; `None` for plain HTTP.
+    pub tls: Option<TlsTarget>,
     /// The request.
     pub request: HttpRequest,
     /// Who sends.
@@ -49,6 +52,7 @@ pub struct WorkloadSpec {
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) target: SocketAddr,
+    pub(super) tls: Option<TlsTarget>,
     pub(super) method: String,
     pub(super) request: Arc<[u8]>,
     pub(super) is_idempotent: bool,
@@ -65,6 +69,7 @@ impl WorkloadSpec {
         let is_closed = matches!(self.demand, Demand::Closed(_));
         Ok(Exchange {
             target: self.target,
+            tls: self.tls.clone(),
             method: self.request.method.clone(),
             request: self.request.encode()?.into(),
             is_idempotent: self.request.is_idempotent(),

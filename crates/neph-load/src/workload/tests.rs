@@ -35,6 +35,7 @@ fn answer_ok(stream: &mut TcpStream) -> bool {
 fn spec(target: SocketAddr, demand: Demand) -> WorkloadSpec {
     WorkloadSpec {
         target,
+        tls: None,
         request: HttpRequest {
             method: "GET".to_owned(),
             target: "/".to_owned(),

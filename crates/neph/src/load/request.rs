@@ -40,9 +40,9 @@ pub(super) fn target(text: &str) -> Result<Target, Failure> {
         Target::under("http", text)
     };
     let target = target.map_err(Failure::usage)?;
-    if target.kind() != ProbeKind::Http || target.is_secure() {
+    if target.kind() != ProbeKind::Http {
         return Err(Failure::usage(format!(
-            "target '{target}': neph load sends HTTP only; write http://host[:port]/path"
+            "target '{target}': neph load sends HTTP; write http://host[:port]/path or https://"
         )));
     }
     Ok(target)
@@ -139,14 +139,10 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_http_is_a_target() {
+    fn only_http_is_a_target() {
         assert!(target("127.0.0.1:8080/path").is_ok_and(|target| target.path() == "/path"));
-        assert!(target("http://example.net/").is_ok());
-        for wrong in [
-            "tcp://127.0.0.1:80",
-            "icmp://127.0.0.1",
-            "https://example.net/",
-        ] {
+        assert!(target("https://example.net/").is_ok_and(|target| target.is_secure()));
+        for wrong in ["tcp://127.0.0.1:80", "icmp://127.0.0.1"] {
             assert!(matches!(target(wrong), Err(Failure::Usage(_))), "{wrong}");
         }
     }

@@ -112,6 +112,46 @@ fn levels_show_the_knee_of_a_service_and_its_servers() {
 }
 
 #[test]
+fn a_size_follows_from_a_service_time_or_from_levels() {
+    let goal = ["size", "--rate", "500/s", "--goal", "p99 < 400ms"];
+    let with = |more: &[&str]| neph(goal.into_iter().chain(more.iter().copied()));
+    let text = with(&["--service-time", "63ms"]);
+    assert!(
+        text.status == 0 && text.out.starts_with('3'),
+        "{}",
+        text.out
+    );
+    assert!(text.out.contains("M/M/c"), "{}", text.out);
+    let short = with(&["--service-time", "500ms"]);
+    assert!(
+        short.status == 1 && short.out.contains("No number"),
+        "{}",
+        short.out
+    );
+    let folder = TestFolder::empty();
+    let levels = folder.path("levels.json");
+    let model =
+        r#"{"models":[{"model":"queue","service_ns":63000000,"servers":8.0,"error_percent":1.5}]}"#;
+    std::fs::write(&levels, model).expect("written");
+    let path = levels.to_str().expect("a path");
+    let shown = document(&with(&[
+        "--levels", path, "--pods", "20", "--format", "json",
+    ]));
+    let servers = number(&shown["servers"]);
+    assert!(
+        (number(&shown["pods"]) - (servers / 0.4).ceil()).abs() < 0.5,
+        "{shown}"
+    );
+    std::fs::write(&levels, "{}").expect("written");
+    let wrong = with(&["--levels", path]);
+    assert!(
+        wrong.status == 2 && wrong.err.contains("--find-knee"),
+        "{}",
+        wrong.err
+    );
+}
+
+#[test]
 fn each_format_has_its_lines_and_a_condition_sets_the_exit_status() {
     let service = KnownService::start("c=4 2ms");
     let ran = |options: &str| {
@@ -170,9 +210,15 @@ fn wrong_options_are_refused_with_a_remedy() {
         assert_eq!(ran.status, 2, "{}", ran.err);
         assert!(ran.err.contains(remedy), "{}", ran.err);
     }
-    let ran = neph(["load", "https://127.0.0.1:9/"]);
+    let ran = neph(["load", "tcp://127.0.0.1:9"]);
     assert!(
-        ran.status == 2 && ran.err.contains("sends HTTP only"),
+        ran.status == 2 && ran.err.contains("sends HTTP"),
+        "{}",
+        ran.err
+    );
+    let ran = neph(["load", url, "--insecure"]);
+    assert!(
+        ran.status == 2 && ran.err.contains("only https"),
         "{}",
         ran.err
     );
@@ -198,4 +244,55 @@ fn ctrl_c_keeps_what_was_measured() {
         .expect("JSON");
     assert_eq!(summary["is_stopped"], true);
     assert!(number(&summary["requests"]["successful"]) > 10.0);
+}
+
+/// The reflector answers HTTP over TLS on the port of plain HTTP.
+#[test]
+fn https_measures_with_a_verified_certificate() {
+    let port = free_port();
+    let listen = format!("127.0.0.1:{port}");
+    let mut reflect = command();
+    reflect.args([
+        "reflect", "--listen", &listen, "--tls", "--format", "ndjson",
+    ]);
+    let mut process = reflect.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut printed = BufReader::new(process.stdout.take().expect("piped"));
+    let mut first = String::new();
+    printed.read_line(&mut first).expect("a line");
+    let listening: Value = serde_json::from_str(&first).expect("JSON");
+    let pin = listening["certificate"]["sha256"].as_str().expect("a pin");
+    let url = format!("https://127.0.0.1:{port}/");
+    let load = |options: &[&str]| {
+        let fixed = [
+            "load",
+            &url,
+            "-w",
+            "1s",
+            "--workers",
+            "3",
+            "--think",
+            "5ms",
+            "--format",
+            "json",
+        ];
+        neph(fixed.into_iter().chain(options.iter().copied()))
+    };
+    let shown = document(&load(&["--pin", pin]));
+    assert_eq!(shown["requests"]["connections"], 3, "{shown}");
+    assert_eq!(shown["requests"]["failed"], 0, "{shown}");
+    assert!(number(&shown["requests"]["successful"]) > 50.0, "{shown}");
+    let refused = load(&[]);
+    assert_eq!(refused.status, 1, "{}", refused.err);
+    let shown: Value = serde_json::from_str(&refused.out).expect("JSON");
+    assert_eq!(
+        shown["requests"]["failures"]["tls"],
+        shown["requests"]["failed"]
+    );
+    let closing = document(&load(&["--insecure", "--no-keep-alive"]));
+    assert_eq!(
+        closing["requests"]["connections"],
+        closing["requests"]["sent"]
+    );
+    send_signal("TERM", process.id());
+    process.wait().expect("it ends");
 }
