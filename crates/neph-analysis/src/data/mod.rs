@@ -175,11 +175,11 @@ impl CampaignData {
         self.labels().swap_remove(scenario)
     }
 
-    /// The shared parts of all labels: `Of all scenarios: every 100 ms · 1 KiB.`; `None` if nothing is
+    /// The shared parts of all labels: `Common to all scenarios: every 100 ms · 1 KiB.`; `None` if nothing is
     /// shared.
     pub fn shared_label(&self) -> Option<String> {
         let shared = Scenario::shared_parts(&self.scenarios);
-        (!shared.is_empty()).then(|| format!("Of all scenarios: {}.", shared.join(" · ")))
+        (!shared.is_empty()).then(|| format!("Common to all scenarios: {}.", shared.join(" · ")))
     }
 
     /// The blocks that have measurements, counted from 1.

@@ -50,7 +50,7 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, panels)| {
             let title = page_title("Latency, block by block", page, total);
-            let subtitle = format!("{}, one box a block", capital(settings.basis.name()));
+            let subtitle = format!("{}, one box per block", capital(settings.basis.name()));
             let mut sheet = Sheet::new(title, &subtitle);
             for row in panels.chunks(2) {
                 let columns = sheet.columns(2, HEIGHT + Style::X_AXIS_HEIGHT + TIMES_HEIGHT + 26.0);

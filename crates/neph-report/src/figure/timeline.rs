@@ -121,27 +121,39 @@ pub(crate) fn draw(data: &CampaignData, settings: &PlotSettings) -> Vec<Figure> 
         .enumerate()
         .map(|(page, panels)| {
             let title = page_title("Round trips over time", page, total);
-            let subtitle = "Each message at its scheduled time. In long runs, only the extreme values within a few pixels are drawn";
-            let mut sheet = Sheet::new(title, subtitle);
             let entries = legend(data, settings, panels);
+            let mut sheet = Sheet::new(title, subtitle(&entries, settings));
             sheet.legend(&entries);
             for panel in panels {
                 let frame = sheet.take(height + Style::TICK_LABELS_HEIGHT + 26.0);
                 sheet.draw(draw_panel(data, settings, panel, frame));
             }
             let mut notes = vec![Note::plain(caption(&entries, settings))];
-            notes.extend(flags::notes(data, panels.iter().map(|p| p.scenario), settings));
+            notes.extend(flags::notes(
+                data,
+                panels.iter().map(|p| p.scenario),
+                settings,
+            ));
             sheet.finish("timeline", page_name("timeline", page, total), &notes)
         })
         .collect()
 }
 
+fn has_entry(entries: &[(Swatch, String)], series: Series, settings: &PlotSettings) -> bool {
+    let wanted = capital(&series.name(settings.basis));
+    entries.iter().any(|(_, name)| *name == wanted)
+}
+
+fn subtitle(entries: &[(Swatch, String)], settings: &PlotSettings) -> &'static str {
+    if has_entry(entries, Series::EndToEnd, settings) {
+        "Each message at its scheduled time. In long runs, only the extreme values within a few pixels are drawn"
+    } else {
+        "ICMP echoes at their scheduled times. The messages of many flows are in the figures of flows"
+    }
+}
+
 fn caption(entries: &[(Swatch, String)], settings: &PlotSettings) -> String {
-    let acknowledgement_name = Series::Acknowledgement.name(settings.basis);
-    let overlap_text = if entries
-        .iter()
-        .any(|(_, name)| *name == acknowledgement_name)
-    {
+    let overlap_text = if has_entry(entries, Series::Acknowledgement, settings) {
         " Where the TCP acknowledgement lies on end to end, the wide line is seen at both sides of the narrow one."
     } else {
         ""

@@ -76,7 +76,7 @@ fn panel_titles_omit_shared_parameters_and_state_them_once() {
             .collect();
         assert_eq!(
             printed,
-            ["Of all scenarios: every 100 ms · 1 KiB."],
+            ["Common to all scenarios: every 100 ms · 1 KiB."],
             "{}",
             figure.name
         );

@@ -104,7 +104,7 @@ fn caption(pairs: &[Pair<'_>]) -> String {
     };
     if pairs.iter().any(lacks_quantile) {
         let [p50, p95, p99] = FlowQuantile::PERCENTILES.map(FlowQuantile::needs);
-        text.push_str(&format!(" p50 is drawn from {p50} flows on, p95 from {p95}, p99 from {p99}: of fewer they are nothing but single flows."));
+        text.push_str(&format!(" A percentile needs enough flows: p50 {p50}, p95 {p95}, p99 {p99}. With fewer, it is not drawn."));
     }
     text
 }

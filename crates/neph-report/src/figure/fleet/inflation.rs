@@ -65,7 +65,7 @@ fn caption(inflations: &[SettingInflation<'_>], blocks: usize) -> String {
     }
     if blocks > 1 {
         text.push_str(&format!(
-            " Of a pair the median over its blocks ({blocks} at most)."
+            " The value of a pair is the median over its blocks (at most {blocks})."
         ));
     }
     text
