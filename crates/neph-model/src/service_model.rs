@@ -22,7 +22,7 @@ pub struct ServiceModel {
     pub servers: u32,
     /// How long a server works on a request.
     pub service_time: TimeDistribution,
-    /// Requests that can wait; a further one gets status 503 at once. null: no limit.
+    /// Requests that can wait; a further one gets status 503 at once. null: a million.
     pub queue: Option<u32>,
     /// TCP port, at the address of the reflector.
     pub port: NonZeroU16,

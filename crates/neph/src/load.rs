@@ -85,7 +85,8 @@ pub(crate) struct Args {
     /// Do not count the requests of this first part
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = value::span)]
     warmup: Span,
-    /// Count a request as failed if its response is not complete after this time
+    /// Count a request as failed if its response is not complete after this time; with --levels or
+    /// --find-knee, at most half of --duration
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::positive_span)]
     timeout: Span,
     /// Exit with status 3 if this is true of the result: 'p99 > 50ms', 'mean > 5ms', 'max > 1s',
@@ -95,10 +96,10 @@ pub(crate) struct Args {
     /// Number of threads that send [default: the number of cores minus one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: Option<u32>,
-    /// A request is late if neph sends it later than this after its intended time
+    /// A request is late if neph takes it up later than this after its intended time
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = value::positive_span)]
     lateness: Span,
-    /// Do not sleep in the last 25 us before a request, for less lateness; uses more CPU time
+    /// Do not sleep in the last 200 us before a request, for less lateness; uses more CPU time
     #[arg(long)]
     spin: bool,
     /// Seed of all random times: the same seed gives the same times [default: random]

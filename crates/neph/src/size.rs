@@ -159,6 +159,11 @@ fn read_levels(path: &Path) -> Result<Known, Failure> {
     let models = document["models"]
         .as_array()
         .ok_or_else(|| wrong("it has no models"))?;
+    if document["knee"]["is_reached"] != true {
+        return Err(wrong(
+            "its levels do not reach the knee, so the servers are not known",
+        ));
+    }
     let queue = models.iter().find(|model| model["model"] == "queue");
     let queue = queue.ok_or_else(|| wrong("it has no fitted M/M/c//N model"))?;
     let service = queue["service_ns"].as_i64().filter(|nanos| *nanos > 0);

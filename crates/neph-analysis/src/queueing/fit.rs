@@ -10,8 +10,9 @@ use super::closed::ClosedQueue;
 use super::level::Level;
 use super::scalability::Scalability;
 
-/// Minimum number of different levels for a fit.
-pub const LEVELS_NEEDED: usize = 4;
+/// Minimum number of different levels for a fit: with fewer, the criterion of the model with the most parameters
+/// does not exist.
+pub const LEVELS_NEEDED: usize = 6;
 
 /// A fitted model.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,7 +204,14 @@ mod tests {
             servers: 2.0,
             think: 0.0,
         };
-        assert!(fits(&levels_of(Model::Queue(station), 0.0, &[1.0, 2.0, 3.0])).is_empty());
+        assert!(
+            fits(&levels_of(
+                Model::Queue(station),
+                0.0,
+                &[1.0, 2.0, 3.0, 4.0, 5.0]
+            ))
+            .is_empty()
+        );
         assert!(fits(&[]).is_empty());
     }
 }

@@ -28,8 +28,8 @@ pub struct Knee {
     pub is_reached: bool,
 }
 
-/// The knee of blocks with the same levels in ascending order; `None` below three levels, or if a level has
-/// no rate.
+/// The knee of blocks with the same levels in ascending order. `None` below three levels, if a level has no
+/// rate, and if the lowest level has several workers and is on the plateau already.
 pub fn knee(blocks: &[Vec<Level>]) -> Option<Knee> {
     let count = blocks.first()?.len();
     let is_complete = |block: &Vec<Level>| {
@@ -47,6 +47,10 @@ pub fn knee(blocks: &[Vec<Level>]) -> Option<Knee> {
     let plateau: Vec<usize> = (0..count)
         .filter(|index| rates[*index] >= PLATEAU * largest)
         .collect();
+    // Without a level below the plateau, the time of a cycle without waiting is not known.
+    if plateau.contains(&0) && blocks.first()?.first()?.workers > 1.0 {
+        return None;
+    }
     let estimates: Vec<f64> = blocks
         .iter()
         .map(|block| estimate(block, &plateau).ln())
@@ -152,6 +156,12 @@ mod tests {
             .collect();
         let found = knee(&low).expect("levels");
         assert!(!found.is_reached && found.low.is_none());
+        let mut random = Random::new(3);
+        let high: Vec<Vec<Level>> = blocks(3, &mut random)
+            .into_iter()
+            .map(|block| block[5..].to_vec())
+            .collect();
+        assert_eq!(knee(&high), None, "all levels are on the plateau");
         assert_eq!(knee(&[]), None);
         assert_eq!(knee(&[low[0][..2].to_vec()]), None);
     }

@@ -13,7 +13,7 @@ pub struct LevelsAnalysis {
     pub levels: Vec<LevelMean>,
     /// The knee; `None` below three levels.
     pub knee: Option<Knee>,
-    /// Models, the best one first; empty below four levels.
+    /// Models, the best one first; empty below six levels.
     pub fits: Vec<Fit>,
 }
 
@@ -126,6 +126,7 @@ mod tests {
                 (5.0, 50.0),
                 (10.0, 99.0),
                 (20.0, 100.0),
+                (30.0, 100.0),
                 (40.0, 100.0),
             ];
             let noisy = |(workers, rate): (f64, f64)| Level {

@@ -49,13 +49,15 @@ impl OpenQueue {
         let units = time / self.service;
         let waits = self.waiting_probability();
         let spare = f64::from(self.servers) - 1.0 - self.offered();
-        // The limit of (1 - exp(-u s)) / s at s = 0 is u.
-        let factor = if spare.abs() < 1e-9 {
-            units
+        let unserved = (-units).exp();
+        // The product of exp(-u) and (1 - exp(-u s)) / s, whose limit at s = 0 is u exp(-u). Written as a
+        // difference, because exp(-u s) overflows for negative s.
+        let waiting = if spare.abs() < 1e-9 {
+            units * unserved
         } else {
-            -(-units * spare).exp_m1() / spare
+            (unserved - (-units * (spare + 1.0)).exp()) / spare
         };
-        ((-units).exp() * (1.0 + waits * factor)).clamp(0.0, 1.0)
+        (unserved + waits * waiting).clamp(0.0, 1.0)
     }
 
     /// The quantile `share` (0 to below 1) of response times; infinite if the queue grows without end.
@@ -160,6 +162,13 @@ mod tests {
         assert!((one.response_above(0.1) - (-2.0_f64).exp()).abs() < 1e-12);
         assert!((one.response_quantile(0.99) - 0.05 * 100.0_f64.ln()).abs() < 1e-9);
         assert!(queue(100.0, 0.01, 1).response().is_infinite());
+        // Far behind 709 service times, where exp overflows.
+        let busy = queue(999.9, 0.001, 1);
+        let quantile = busy.response_quantile(0.99);
+        assert!(
+            (quantile / (10.0 * 100.0_f64.ln()) - 1.0).abs() < 1e-6,
+            "{quantile}"
+        );
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub struct LevelsDocument {
     pub levels: Vec<LevelRow>,
     /// The number of workers from which on requests wait; null below three levels.
     pub knee: Option<KneeDocument>,
-    /// Models, the best one first; empty below four levels.
+    /// Models, the best one first; empty below six levels.
     pub models: Vec<ModelDocument>,
     /// Times at shares of the capacity; empty without a knee.
     pub at_capacity: Vec<ShareRow>,
@@ -96,7 +96,7 @@ crate::rows! {
         /// `stable` below the interval of the knee, `overloaded` above, `knee` within; null if the knee is
         /// not known.
         region: Option<&'static str> => left "REGION",
-        /// Remarks: the law of Little is violated, the generator was late, no steady part.
+        /// Remarks: the law of Little is violated, the generator was late or busy, no steady part.
         remarks: String => left "REMARKS",
     }
 }
@@ -110,7 +110,7 @@ pub struct KneeDocument {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// Highest rate, responses per second.
+    /// Mean rate of the plateau, responses per second.
     pub capacity_per_s: f64,
     /// Whether the highest level has at least 1.5 times the workers of the knee.
     pub is_reached: bool,
@@ -245,7 +245,7 @@ fn level_row(input: &LevelsInput<'_>, index: usize) -> LevelRow {
         remarks.push("violates Little's law: measure longer");
     }
     if runs().any(|run| !run.is_generated) {
-        remarks.push("generator late");
+        remarks.push("generator late or busy");
     }
     if runs().any(|run| !run.is_steady) {
         remarks.push("no steady part");
@@ -279,14 +279,11 @@ fn share_rows(levels: &[LevelRow], knee: Option<KneeDocument>) -> Vec<ShareRow> 
     let Some(knee) = knee.filter(|knee| knee.is_reached) else {
         return Vec::new();
     };
-    let points = |of: fn(&LevelRow) -> Option<Span>| -> Option<Vec<[f64; 2]>> {
-        let points = levels
+    let time = |of: fn(&LevelRow) -> Option<Span>, rate| {
+        let known = levels
             .iter()
-            .map(|level| Some([level.responses_per_s, of(level)?.secs_f64()]));
-        points.collect()
-    };
-    let time = |of, rate| {
-        let seconds = at_rate(&points(of)?, rate)?;
+            .filter_map(|level| Some([level.responses_per_s, of(level)?.secs_f64()]));
+        let seconds = at_rate(&known.collect::<Vec<[f64; 2]>>(), rate)?;
         #[expect(clippy::cast_possible_truncation, reason = "a response time")]
         Some(Span::from_nanos((seconds * 1e9).round() as i64))
     };

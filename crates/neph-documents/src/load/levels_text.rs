@@ -31,7 +31,8 @@ pub fn levels_text(document: &LevelsDocument) -> String {
 
 fn knee_text(document: &LevelsDocument) -> String {
     let Some(knee) = document.knee else {
-        return "\nNo knee: give at least three levels with responses.\n".to_owned();
+        return "\nNo knee: give at least three levels with responses, and one with few workers.\n"
+            .to_owned();
     };
     if !knee.is_reached {
         return format!(

@@ -13,7 +13,7 @@ crate::rows! {
         /// Whether the generator was late: more than 1 % of the requests, and more than one, were sent
         /// later than the bound of lateness.
         is_void: bool,
-        /// Requests whose intended time lies in this second.
+        /// Requests that the generator took up in this second.
         due: u64,
         /// Sent requests, without repetitions.
         sent: u64,

@@ -42,7 +42,7 @@ pub fn size_text(document: &SizeDocument) -> String {
             document.utilisation_percent.unwrap_or_default()
         ),
         _ => format!(
-            "No number of servers reaches {goal}: the service time alone ({}) is too long.\n",
+            "No number of servers up to 100,000 reaches {goal} with a service time of {}.\n",
             document.service_ns
         ),
     };

@@ -18,7 +18,7 @@ type Nanos = i64;
 #[derive(Debug)]
 pub(super) struct ServiceQueue<T> {
     idle_servers: u32,
-    max_waiting: Option<u32>,
+    max_waiting: u32,
     service_time: TimeSampler,
     random: Random,
     waiting: VecDeque<T>,
@@ -35,8 +35,8 @@ pub(super) struct QueueFull;
 impl<T> ServiceQueue<T> {
     pub(super) fn new(model: &ServiceModel, seed: u64) -> Self {
         Self {
-            idle_servers: model.servers,
-            max_waiting: model.queue,
+            idle_servers: model.servers.max(1),
+            max_waiting: model.queue.unwrap_or(ServiceModel::MAX),
             service_time: TimeSampler::new(&model.service_time),
             random: Random::new(seed),
             waiting: VecDeque::new(),
@@ -53,8 +53,7 @@ impl<T> ServiceQueue<T> {
             self.begin(name, now);
             return Ok(());
         }
-        let is_full = |max: u32| self.waiting.len() >= max as usize;
-        if self.max_waiting.is_some_and(is_full) {
+        if self.waiting.len() >= self.max_waiting as usize {
             return Err(QueueFull);
         }
         self.waiting.push_back(name);

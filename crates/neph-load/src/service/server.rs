@@ -13,7 +13,7 @@ use std::time::Duration;
 use neph_model::{ServiceModel, Span, Stop};
 use neph_sys::clock;
 use neph_sys::epoll::{Epoll, Interest, ReadyEvent, ReadyList};
-use neph_sys::sched;
+use neph_sys::{files, sched};
 use neph_wire::http::{Connection, ResponseLine};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -25,7 +25,7 @@ const BACKLOG: i32 = 4_096;
 const BUFFER: usize = 64 << 10;
 /// The last part of a service time, in which the thread does not sleep.
 const SPIN: Span = Span::from_micros(25);
-/// Connections beyond this number are closed at once.
+/// Connections beyond this number are closed at once; fewer if this process may open fewer files.
 const MAX_CONNECTIONS: usize = 50_000;
 
 /// Why a service cannot be offered.
@@ -117,11 +117,13 @@ struct Serving<'a> {
     queue: ServiceQueue<Served>,
     buffer: Box<[u8]>,
     responses: Responses,
+    max_clients: usize,
 }
 
 impl<'a> Serving<'a> {
     fn new(server: &'a ServiceServer) -> io::Result<Self> {
         let epoll = Epoll::new()?;
+        let files = files::raise_limit()?;
         epoll.add(server.listener.as_fd(), LISTENER, Interest::Read)?;
         Ok(Self {
             listener: &server.listener,
@@ -131,20 +133,25 @@ impl<'a> Serving<'a> {
             queue: ServiceQueue::new(&server.model, server.seed),
             buffer: vec![0; BUFFER].into(),
             responses: Responses::new(),
+            // The rest is for the other services of this process.
+            max_clients: usize::try_from(files / 2)
+                .map_or(MAX_CONNECTIONS, |half| half.min(MAX_CONNECTIONS)),
         })
     }
 
     fn run(mut self, stop: &Stop) -> io::Result<()> {
         let mut found = ReadyList::default();
         while !stop.is_set() {
-            let now = clock::raw().0;
-            self.end_services(now);
+            self.end_services(clock::raw().0);
             self.epoll.wait(&mut found, self.wait_time())?;
             for event in found.iter() {
+                // All services that ended before this event are over first, as the queue needs it.
+                let now = clock::raw().0;
+                self.end_services(now);
                 if event.token == LISTENER {
                     self.accept();
                 } else {
-                    self.handle(event);
+                    self.handle(event, now);
                 }
             }
         }
@@ -160,13 +167,14 @@ impl<'a> Serving<'a> {
 
     fn end_services(&mut self, now: i64) {
         while let Some(served) = self.queue.take_ended(now) {
-            self.respond(served, true);
+            let next = self.respond(served, true);
+            self.progress(served.client, next, now);
         }
     }
 
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
-            if self.clients.len() >= MAX_CONNECTIONS {
+            if self.clients.len() >= self.max_clients {
                 continue;
             }
             let Ok(client) = ClientConnection::new(stream) else {
@@ -184,60 +192,65 @@ impl<'a> Serving<'a> {
         }
     }
 
-    fn handle(&mut self, event: ReadyEvent) {
+    fn handle(&mut self, event: ReadyEvent, now: i64) {
         let Some(client) = self.clients.get_mut(&event.token) else {
             return;
         };
         if event.is_writable && client.has_output() {
-            let progress = client.send();
+            let mut progress = client.send();
             if !client.has_output() {
-                let _ = self
-                    .epoll
-                    .change(client.stream().as_fd(), event.token, Interest::Read);
-            }
-            if progress == ClientProgress::Ends {
-                self.clients.remove(&event.token);
-                return;
-            }
-        }
-        if event.is_readable || event.has_notice {
-            let progress = client.receive(&mut self.buffer);
-            self.progress(event.token, progress);
-        }
-    }
-
-    fn progress(&mut self, client: u64, progress: ClientProgress) {
-        match progress {
-            ClientProgress::Waits => {}
-            ClientProgress::Ends => {
-                self.clients.remove(&client);
-            }
-            ClientProgress::Requests(request) => {
-                let now = clock::raw().0;
-                self.end_services(now);
-                let served = Served { client, request };
-                if self.queue.arrive(served, now).is_err() {
-                    self.respond(served, false);
+                let fd = client.stream().as_fd();
+                let _ = self.epoll.change(fd, event.token, Interest::Read);
+                if progress == ClientProgress::Waits {
+                    progress = client.next_request();
                 }
             }
+            self.progress(event.token, progress, now);
+        }
+        let Some(client) = self.clients.get_mut(&event.token) else {
+            return;
+        };
+        if event.is_readable || event.has_notice {
+            let progress = client.receive(&mut self.buffer);
+            self.progress(event.token, progress, now);
         }
     }
 
-    fn respond(&mut self, served: Served, is_success: bool) {
+    /// Carries out what came of a step of a client, and the steps that follow at once.
+    fn progress(&mut self, client: u64, mut progress: ClientProgress, now: i64) {
+        loop {
+            let request = match progress {
+                ClientProgress::Waits => return,
+                ClientProgress::Ends => {
+                    self.clients.remove(&client);
+                    return;
+                }
+                ClientProgress::Requests(request) => request,
+            };
+            let served = Served { client, request };
+            if self.queue.arrive(served, now).is_ok() {
+                return;
+            }
+            progress = self.respond(served, false);
+        }
+    }
+
+    /// Sends a response; returns what follows.
+    fn respond(&mut self, served: Served, is_success: bool) -> ClientProgress {
         let keep_alive = served.request.keep_alive;
         let response = self.responses.get(is_success, keep_alive);
         // It may have been closed meanwhile.
         let Some(client) = self.clients.get_mut(&served.client) else {
-            return;
+            return ClientProgress::Waits;
         };
-        let mut progress = client.respond(response, keep_alive);
+        let progress = client.respond(response, keep_alive);
         if client.has_output() {
             let fd = client.stream().as_fd();
             let _ = self.epoll.change(fd, served.client, Interest::ReadWrite);
         } else if progress == ClientProgress::Waits {
-            progress = client.next_request();
+            return client.next_request();
         }
-        self.progress(served.client, progress);
+        progress
     }
 }
 

@@ -12,6 +12,8 @@ use super::spec::Exchange;
 use super::transport::Transport;
 
 const EINPROGRESS: i32 = 115;
+/// Reads of one connection before others have their turn: a body may be endless.
+const MAX_READS: usize = 16;
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,8 @@ pub(super) struct Connection {
 pub(super) enum Progress {
     /// Nothing to do until the socket is ready.
     Waits,
+    /// More bytes may be there: other connections come first.
+    HasMore,
     /// The request has its response.
     Done(Response),
     /// The request has no response, and the connection is of no more use.
@@ -82,7 +86,7 @@ impl Connection {
 
     /// Whether bytes of the peer can let it go on sending: during a TLS handshake.
     pub(super) fn sends_after_reading(&self) -> bool {
-        self.phase == Phase::Sending && self.transport.is_tls()
+        self.phase == Phase::Sending && self.transport.is_handshaking()
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -142,7 +146,7 @@ impl Connection {
     /// Receives what has arrived; returns the number of bytes, too.
     pub(super) fn receive(&mut self, buffer: &mut [u8]) -> (Progress, usize) {
         let mut total = 0;
-        loop {
+        for _ in 0..MAX_READS {
             let count = match self.transport.read(buffer) {
                 Ok(0) => {
                     let ended = self.reader.end();
@@ -167,5 +171,6 @@ impl Connection {
                 Err(_) => return (Progress::Failed(RequestFailure::Invalid), total),
             }
         }
+        (Progress::HasMore, total)
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Engine<'a> {
     waiting: VecDeque<Request>,
     /// Requests to begin before the next wait.
     ready: VecDeque<Request>,
+    /// Connections from which more can be read at once.
+    unread: Vec<ConnectionId>,
     in_flight: u64,
     next_check: RawNanos,
     buffer: Box<[u8]>,
@@ -63,6 +65,7 @@ impl<'a> Engine<'a> {
             recorder: parts.recorder,
             waiting: VecDeque::new(),
             ready: VecDeque::new(),
+            unread: Vec::new(),
             in_flight: 0,
             next_check: parts.periods.start,
             buffer: vec![0; RECEIVE_BUFFER].into(),
@@ -87,18 +90,15 @@ impl<'a> Engine<'a> {
             while let Some(request) = self.ready.pop_front() {
                 self.begin(request);
             }
-            let mut has_more = self.pool.wait(&mut found, self.wait_time())?;
-            loop {
-                for event in found.iter() {
-                    self.handle(event);
-                    while let Some(request) = self.ready.pop_front() {
-                        self.begin(request);
-                    }
+            self.pool.wait(&mut found, self.wait_time())?;
+            for id in std::mem::take(&mut self.unread) {
+                self.receive(id);
+            }
+            for event in found.iter() {
+                self.handle(event);
+                while let Some(request) = self.ready.pop_front() {
+                    self.begin(request);
                 }
-                if !has_more {
-                    break;
-                }
-                has_more = self.pool.wait(&mut found, Duration::ZERO)?;
             }
         }
         Ok(self.recorder.finish(clock::raw()))
@@ -106,8 +106,11 @@ impl<'a> Engine<'a> {
 
     /// How long to wait for reports of the kernel.
     fn wait_time(&self) -> Duration {
+        if !self.unread.is_empty() {
+            return Duration::ZERO;
+        }
         let now = clock::raw();
-        let mut until = self.recorder.second_end().0.min(self.next_check.0);
+        let mut until = self.recorder.interval_end().0.min(self.next_check.0);
         if let Some(next) = self.source.next().filter(|next| *next < self.periods.end) {
             until = until.min(next.0 - self.exchange.spin.nanos());
         }
@@ -131,6 +134,7 @@ impl<'a> Engine<'a> {
             intended: intended.at,
             sent: None,
             is_retry: false,
+            has_waited: false,
         });
     }
 
@@ -145,15 +149,23 @@ impl<'a> Engine<'a> {
                     self.send(id);
                 }
             }
+            None if self.pool.is_full() && request.has_waited => self.waiting.push_front(request),
             None if self.pool.is_full() => {
                 self.recorder.wait(&request);
-                self.waiting.push_back(request);
+                self.waiting.push_back(Request {
+                    has_waited: true,
+                    ..request
+                });
             }
             None => self.open(stamped(request)),
         }
     }
 
     fn idle_connection(&mut self, request: &Request) -> Option<ConnectionId> {
+        // Another idle connection may have been closed, too.
+        if request.is_retry {
+            return None;
+        }
         if !self.exchange.has_own_connections {
             return self.pool.take_idle();
         }
@@ -185,6 +197,7 @@ impl<'a> Engine<'a> {
             }
             Err(failure) => {
                 self.recorder.fail(&request, failure);
+                self.serve_waiting();
                 self.next_of_worker(&request, false);
             }
         }
@@ -255,6 +268,7 @@ impl<'a> Engine<'a> {
         if connection.phase == Phase::Idle {
             // The peer closed it, or sent bytes without a request.
             self.pool.close(id);
+            self.serve_waiting();
             return;
         }
         let (progress, bytes) = connection.receive(&mut self.buffer);
@@ -268,6 +282,7 @@ impl<'a> Engine<'a> {
     fn progress(&mut self, id: ConnectionId, progress: Progress) {
         match progress {
             Progress::Waits => {}
+            Progress::HasMore => self.unread.push(id),
             Progress::Failed(failure) => self.fail(id, failure),
             Progress::Done(response) => {
                 let now = clock::raw();
@@ -285,8 +300,9 @@ impl<'a> Engine<'a> {
                 } else {
                     self.pool.close(id);
                 }
-                self.next_of_worker(&request, true);
+                // First the request that has waited longest, then that of this worker.
                 self.serve_waiting();
+                self.next_of_worker(&request, true);
             }
         }
     }
@@ -314,8 +330,8 @@ impl<'a> Engine<'a> {
             return;
         }
         self.recorder.fail(&request, failure);
-        self.next_of_worker(&request, connection.phase != Phase::Opening);
         self.serve_waiting();
+        self.next_of_worker(&request, connection.phase != Phase::Opening);
     }
 
     /// A waiting request gets the connection, or the place, that became free.

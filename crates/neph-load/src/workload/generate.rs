@@ -34,13 +34,15 @@ pub fn generate(
     stop: &Stop,
     on_second: &mut dyn FnMut(&WorkloadSecond),
 ) -> Result<WorkloadMeasured, WorkloadError> {
-    let exchange = spec.exchange().map_err(WorkloadError::Request)?;
     let files = files::raise_limit().map_err(WorkloadError::Threads)?;
     let files = files.saturating_sub(RESERVED_FILES).max(1);
     let limit = spec
         .connections
         .map_or(files, |max| u64::from(max).min(files));
-    let threads = spec.threads.max(1);
+    let exchange = spec.exchange(limit).map_err(WorkloadError::Request)?;
+    // Each thread needs at least one connection.
+    let threads = u64::from(spec.threads.max(1)).min(limit);
+    let threads = u32::try_from(threads).unwrap_or(1);
     let start = RawNanos(clock::raw().0 + START_DELAY.nanos());
     let periods = Periods {
         start,

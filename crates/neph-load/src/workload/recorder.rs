@@ -21,6 +21,8 @@ pub(super) struct Request {
     /// The first time that it was sent.
     pub(super) sent: Option<RawNanos>,
     pub(super) is_retry: bool,
+    /// It waited for a connection.
+    pub(super) has_waited: bool,
 }
 
 /// The counts of a thread in a second.
@@ -56,7 +58,7 @@ pub(super) struct Recorder {
     seconds: Sender<ThreadSecond>,
     second: Tally,
     index: u32,
-    second_start: RawNanos,
+    interval_start: RawNanos,
     due: RawNanos,
     cpu_before: i64,
     measured: Tally,
@@ -70,16 +72,19 @@ impl Recorder {
             seconds,
             second: Tally::default(),
             index: 0,
-            second_start: periods.start,
+            interval_start: periods.start,
             due: RawNanos(periods.start.0 + periods.interval.nanos()),
             cpu_before: clock::thread_cpu(),
             measured: Tally::default(),
         }
     }
 
-    /// When the current second ends.
-    pub(super) const fn second_end(&self) -> RawNanos {
-        self.due
+    /// When the current interval ends; after the last one, never.
+    pub(super) fn interval_end(&self) -> RawNanos {
+        if self.interval_start >= self.periods.end {
+            return RawNanos(i64::MAX);
+        }
+        self.due.min(self.periods.end)
     }
 
     fn is_measured(&self, intended: RawNanos) -> bool {
@@ -156,8 +161,8 @@ impl Recorder {
 
     /// Reports the second if it is over.
     pub(super) fn tick(&mut self, now: RawNanos, in_flight: u64, waiting: u64) {
-        while now >= self.due && self.due <= self.periods.end {
-            self.report(self.due, in_flight, waiting);
+        while now >= self.interval_end() {
+            self.report(self.interval_end(), in_flight, waiting);
         }
     }
 
@@ -167,7 +172,7 @@ impl Recorder {
         let cpu_nanos = cpu - self.cpu_before;
         self.second.cpu = Span::from_nanos(cpu_nanos);
         self.measured.cpu += self.second.cpu;
-        let length = (to.0 - self.second_start.0).max(1);
+        let length = (to.0 - self.interval_start.0).max(1);
         let second = ThreadSecond {
             index: self.index,
             tally: std::mem::take(&mut self.second),
@@ -176,17 +181,17 @@ impl Recorder {
             cpu_share: cpu_nanos as f64 / length as f64,
         };
         self.cpu_before = cpu;
-        self.second_start = to;
+        self.interval_start = to;
         self.index += 1;
         self.due = RawNanos(self.due.0 + self.periods.interval.nanos());
         // The receiver lives as long as the threads.
         let _ = self.seconds.send(second);
     }
 
-    /// Ends the counts: reports what is left of a last, shorter second, and returns the measured time's.
+    /// Ends the counts: reports the interval that a stop has cut short, and returns those of the measured time.
     pub(super) fn finish(mut self, now: RawNanos) -> Tally {
         let to = RawNanos(now.0.min(self.periods.end.0));
-        if to > self.second_start && self.second_start < self.periods.end {
+        if to > self.interval_start {
             self.report(to, 0, 0);
         }
         self.measured

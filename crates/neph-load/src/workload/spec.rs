@@ -10,9 +10,8 @@ use super::demand::{Demand, Share};
 use super::http::HttpRequest;
 use super::transport::TlsTarget;
 
-/// With spinning, the last part of a wait. A sleep of a thread with a timer slack of 1 ns ends 12 us late at the
-/// median.
-const SPIN: Span = Span::from_micros(25);
+/// With spinning, the last part of a wait. A halted virtual processor takes more than 100 us to wake up.
+const SPIN: Span = Span::from_micros(200);
 
 /// A load of HTTP requests.
 #[derive(Clone, Debug)]
@@ -65,8 +64,14 @@ pub(super) struct Exchange {
 }
 
 impl WorkloadSpec {
-    pub(super) fn exchange(&self) -> Result<Exchange, HttpError> {
-        let is_closed = matches!(self.demand, Demand::Closed(_));
+    /// For at most `limit` connections: more workers share them.
+    pub(super) fn exchange(&self, limit: u64) -> Result<Exchange, HttpError> {
+        let has_own_connections = match &self.demand {
+            Demand::Closed(workers) => {
+                self.connections.is_none() && u64::from(workers.count) <= limit
+            }
+            Demand::Open(_) => false,
+        };
         Ok(Exchange {
             target: self.target,
             tls: self.tls.clone(),
@@ -74,7 +79,7 @@ impl WorkloadSpec {
             request: self.request.encode()?.into(),
             is_idempotent: self.request.is_idempotent(),
             keep_alive: self.request.keep_alive,
-            has_own_connections: is_closed && self.connections.is_none(),
+            has_own_connections,
             timeout: self.timeout,
             spin: if self.spins { SPIN } else { Span::ZERO },
         })

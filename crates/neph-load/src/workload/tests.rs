@@ -213,3 +213,39 @@ fn requests_in_flight_at_a_stop_have_no_outcome() {
     assert!(measured.is_stopped && measured.lasted < Span::from_secs(30));
     assert_eq!((measured.tally.sent, measured.tally.ended()), (3, 0));
 }
+
+#[test]
+fn workers_that_share_connections_have_their_turns() {
+    let spec = WorkloadSpec {
+        connections: Some(2),
+        timeout: Span::from_millis(600),
+        ..spec(server(answer_ok), workers(8, "none"))
+    };
+    let tally = run(&spec).0.tally;
+    assert_eq!(tally.failed(), 0, "{tally:?}");
+    assert!(tally.waited <= tally.due, "{tally:?}");
+    let max = tally.response.max().expect("responses");
+    assert!(max < Span::from_millis(500), "{max}");
+}
+
+#[test]
+fn an_endless_body_times_out_and_keeps_no_memory() {
+    fn endless(stream: &mut TcpStream) -> bool {
+        has_request(stream)
+            && stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok()
+            && loop {
+                if stream.write_all(&[b'x'; 8_192]).is_err() {
+                    break false;
+                }
+            }
+    }
+    let spec = WorkloadSpec {
+        timeout: Span::from_millis(300),
+        duration: Span::from_millis(700),
+        ..spec(server(endless), workers(2, "10ms"))
+    };
+    let (measured, _) = run(&spec);
+    let reasons: Vec<RequestFailure> = measured.tally.failures.keys().copied().collect();
+    assert_eq!(reasons, [RequestFailure::TimedOut]);
+    assert!(measured.tally.received_bytes > 1_000_000);
+}

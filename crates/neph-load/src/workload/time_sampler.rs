@@ -48,6 +48,7 @@ impl TimeSampler {
                 let table = self.poisson.as_ref();
                 *offset + table.map_or(Span::ZERO, |table| table.draw(random))
             }
+            TimeDistribution::Samples { times } if times.is_empty() => Span::ZERO,
             TimeDistribution::Samples { times } => times[random.below(times.len())],
         }
     }

@@ -53,6 +53,13 @@ impl Transport {
         matches!(self, Self::Tls(_))
     }
 
+    pub(super) fn is_handshaking(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Tls(stream) => stream.conn.is_handshaking(),
+        }
+    }
+
     /// Whether it waits for room in the socket: a handshake mostly waits for the peer.
     pub(super) fn waits_for_room(&self) -> bool {
         match self {

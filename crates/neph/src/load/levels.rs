@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use neph_analysis::queueing::fit::LEVELS_NEEDED;
 use neph_analysis::queueing::level::Level;
 use neph_analysis::queueing::levels::analyse;
 use neph_documents::Format;
@@ -9,7 +10,9 @@ use neph_documents::load::{
     LevelRow, LevelRun, LevelsDocument, LevelsInput, RunRow, levels_text, run_line,
 };
 use neph_documents::rows::{self, RowWriter};
-use neph_load::workload::{Demand, Tally, Workers, WorkloadSecond, WorkloadSpec, generate};
+use neph_load::workload::{
+    Demand, GeneratorLimit, Tally, Workers, WorkloadSecond, WorkloadSpec, generate,
+};
 use neph_model::{Span, Stop, TimeDistribution};
 use neph_stats::{Random, warmup_length};
 
@@ -123,6 +126,11 @@ impl LevelsPlan<'_> {
             }),
             // Other draws in each block.
             seed: self.spec.seed.wrapping_add(u64::from(block)),
+            // A request that is overdue must end within the run.
+            timeout: self
+                .spec
+                .timeout
+                .min(Span::from_nanos(duration.nanos() / 2)),
             interval: Span::from_nanos((duration.nanos() / INTERVALS).max(1)),
             threads: self.spec.threads.min(workers),
             ..self.spec.clone()
@@ -132,10 +140,14 @@ impl LevelsPlan<'_> {
             intervals.push(interval.clone());
         });
         let measured = measured.map_err(Failure::refused)?;
+        let validity = &measured.validity;
+        intervals.truncate(usize::try_from(INTERVALS).unwrap_or(usize::MAX));
         let run = LevelRun {
             block,
             workers,
-            is_generated: measured.validity.is_generated(),
+            // A busy generator without think times is never late: its own capacity would be the plateau.
+            is_generated: validity.is_generated()
+                && !validity.limits.contains(&GeneratorLimit::Cpu),
             ..cut_warmup(&intervals, spec.interval)
         };
         if self.format == Format::Text && !stop.is_set() {
@@ -189,6 +201,10 @@ fn levels_around(knee: f64) -> Vec<u32> {
     let multiples = KNEE_MULTIPLES.map(|multiple| (multiple * knee).round().clamp(1.0, max) as u32);
     let mut levels = multiples.to_vec();
     levels.dedup();
+    // Models need several levels, also where the knee is low.
+    while levels.len() < LEVELS_NEEDED {
+        levels.push(levels.last().map_or(1, |last| last + 1));
+    }
     levels
 }
 
@@ -232,6 +248,6 @@ mod tests {
             assert!(parse_levels(wrong).is_err(), "{wrong}");
         }
         assert_eq!(levels_around(10.5), [1, 3, 5, 8, 11, 16, 21, 32]);
-        assert_eq!(levels_around(0.0), [1]);
+        assert_eq!(levels_around(0.0), [1, 2, 3, 4, 5, 6]);
     }
 }

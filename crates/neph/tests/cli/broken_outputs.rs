@@ -8,7 +8,7 @@ use neph_sys::process;
 use crate::neph::{TestFolder, command, neph};
 
 /// Every command, in the order of `--help`.
-pub(crate) const COMMANDS: [&str; 33] = [
+pub(crate) const COMMANDS: [&str; 35] = [
     "demo",
     "gallery",
     "ping",
@@ -34,6 +34,8 @@ pub(crate) const COMMANDS: [&str; 33] = [
     "lab",
     "throughput",
     "rr",
+    "load",
+    "size",
     "media",
     "stress",
     "control",

@@ -71,11 +71,12 @@ fn an_open_loop_counts_the_wait_for_a_full_service() {
     assert_eq!(times["p90_ns"], Value::Null);
 }
 
-/// The knee of 2 servers of 10 ms and 5 ms think time is at 2 x (10 + 5) / 10 = 3 workers.
+/// The knee of 2 servers of 20 ms and 10 ms think time is at 2 x (20 + 10) / 20 = 3 workers.
 #[test]
 fn levels_show_the_knee_of_a_service_and_its_servers() {
-    let service = KnownService::start("c=2 10ms");
-    let shown = service.load("--levels 8,1,2,4,6 --blocks 3 --think 5ms -w 1500ms --lateness 1s");
+    let service = KnownService::start("c=2 20ms");
+    let shown =
+        service.load("--levels 8,1,2,3,4,6 --blocks 3 --think 10ms -w 1500ms --lateness 1s");
     let levels = shown["levels"].as_array().expect("a list");
     let workers: Vec<f64> = levels
         .iter()
@@ -83,32 +84,32 @@ fn levels_show_the_knee_of_a_service_and_its_servers() {
         .collect();
     assert_eq!(
         (workers, &shown["blocks"]),
-        (vec![1.0, 2.0, 4.0, 6.0, 8.0], &3.into())
+        (vec![1.0, 2.0, 3.0, 4.0, 6.0, 8.0], &3.into())
     );
     let knee = &shown["knee"];
     assert!(
-        (number(&knee["workers"]) / 3.0 - 1.0).abs() < 0.05,
+        (number(&knee["workers"]) / 3.0 - 1.0).abs() < 0.08,
         "{knee}"
     );
     assert!(
-        (number(&knee["capacity_per_s"]) / 200.0 - 1.0).abs() < 0.05,
+        (number(&knee["capacity_per_s"]) / 100.0 - 1.0).abs() < 0.05,
         "{knee}"
     );
     assert_eq!(levels[0]["region"], "stable");
-    assert_eq!(levels[4]["region"], "overloaded");
+    assert_eq!(levels[5]["region"], "overloaded");
     for model in shown["models"].as_array().expect("a list") {
         if model["model"] == "asymptotes" {
             assert!(
-                (number(&model["servers"]) / 2.0 - 1.0).abs() < 0.06,
+                (number(&model["servers"]) / 2.0 - 1.0).abs() < 0.1,
                 "{model}"
             );
             assert!(
-                (number(&model["service_ns"]) / 10e6 - 1.0).abs() < 0.06,
+                (number(&model["service_ns"]) / 20e6 - 1.0).abs() < 0.1,
                 "{model}"
             );
         }
     }
-    assert_eq!(shown["runs"].as_array().map(Vec::len), Some(15));
+    assert_eq!(shown["runs"].as_array().map(Vec::len), Some(18));
 }
 
 #[test]
@@ -130,8 +131,7 @@ fn a_size_follows_from_a_service_time_or_from_levels() {
     );
     let folder = TestFolder::empty();
     let levels = folder.path("levels.json");
-    let model =
-        r#"{"models":[{"model":"queue","service_ns":63000000,"servers":8.0,"error_percent":1.5}]}"#;
+    let model = r#"{"knee":{"is_reached":true},"models":[{"model":"queue","service_ns":63000000,"servers":8.0,"error_percent":1.5}]}"#;
     std::fs::write(&levels, model).expect("written");
     let path = levels.to_str().expect("a path");
     let shown = document(&with(&[
