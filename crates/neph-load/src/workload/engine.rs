@@ -81,12 +81,13 @@ impl<'a> Engine<'a> {
         let mut found = ReadyList::default();
         loop {
             let now = clock::raw();
-            self.recorder
-                .tick(now, self.in_flight, self.waiting.len() as u64);
+            // Before the interval ends: a request belongs to the interval of its intended time.
+            self.take_due(now);
+            let waiting = self.waiting.len() as u64;
+            self.recorder.tick(now, self.in_flight, waiting);
             if self.check_deadlines(now) {
                 break;
             }
-            self.take_due(now);
             while let Some(request) = self.ready.pop_front() {
                 self.begin(request);
             }
