@@ -13,6 +13,7 @@ mod duty_cycle;
 mod error;
 mod flow;
 mod iperf3;
+mod listen;
 pub mod media;
 mod overcommit;
 mod pace;

@@ -4,6 +4,8 @@
 //! With processor sharing, rate and mean response time are the same, for every distribution of service times
 //! (BCMP theorem). Servers may be a fraction: with n requests, the station works at the rate min(n, c) / service.
 
+use super::states::probabilities;
+
 /// Workers and the station that serves them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedQueue {
@@ -49,18 +51,11 @@ impl ClosedQueue {
             probabilities.push(1.0);
             return probabilities;
         }
-        // Logarithms, because the numbers span hundreds of orders of magnitude.
-        let mut logarithm = 0.0;
-        let mut logarithms = vec![0.0];
-        for requests in 1..=self.workers {
+        let ratios = (1..=self.workers).map(|requests| {
             let arrivals = f64::from(self.workers - requests + 1) / self.think;
-            logarithm += (arrivals / self.service_rate(f64::from(requests))).ln();
-            logarithms.push(logarithm);
-        }
-        let largest = logarithms.iter().copied().fold(f64::MIN, f64::max);
-        let weights: Vec<f64> = logarithms.iter().map(|one| (one - largest).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        weights.into_iter().map(|weight| weight / sum).collect()
+            arrivals / self.service_rate(f64::from(requests))
+        });
+        probabilities(ratios)
     }
 }
 

@@ -14,3 +14,4 @@ pub mod open;
 pub mod scalability;
 pub mod sizing;
 pub mod source_rates;
+mod states;

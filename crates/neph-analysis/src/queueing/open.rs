@@ -1,5 +1,7 @@
 //! An open queue: M/M/c and its Erlang formulas, and M/M/c/K with a finite queue.
 
+use super::states::probabilities;
+
 /// Poisson arrivals at c servers with exponential service times and one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenQueue {
@@ -120,16 +122,8 @@ impl FiniteQueue {
 
     fn probabilities(&self) -> Vec<f64> {
         let (offered, servers) = (self.queue.offered(), self.queue.servers);
-        let mut logarithm = 0.0;
-        let mut logarithms = vec![0.0];
-        for number in 1..=servers.saturating_add(self.places) {
-            logarithm += (offered / f64::from(number.min(servers))).ln();
-            logarithms.push(logarithm);
-        }
-        let largest = logarithms.iter().copied().fold(f64::MIN, f64::max);
-        let weights: Vec<f64> = logarithms.iter().map(|one| (one - largest).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        weights.into_iter().map(|weight| weight / sum).collect()
+        let numbers = 1..=servers.saturating_add(self.places);
+        probabilities(numbers.map(|number| offered / f64::from(number.min(servers))))
     }
 }
 

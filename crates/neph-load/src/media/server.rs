@@ -1,6 +1,5 @@
 //! Serves media streams: RTSP and RTP.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +7,12 @@ use std::thread;
 
 use neph_model::{Span, Stop};
 use neph_sys::ppoll::{self, Awaited};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::connection::Connection;
 use super::error::MediaError;
 use super::places::Served;
 use super::served::{MediaServed, ServerSpec};
+use crate::listen::listen_on;
 
 /// Maximum delay until a set stop flag is noticed.
 const TICK: Span = Span::from_millis(50);
@@ -36,7 +35,8 @@ impl Server {
     pub fn bind(spec: &ServerSpec) -> Result<Self, MediaError> {
         let address = spec.listen;
         let listen = |source| MediaError::Listen { address, source };
-        let listener = listen_on(address).map_err(listen)?;
+        let listener = listen_on(address, 256).map_err(listen)?;
+        listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         Ok(Self {
             listener,
@@ -87,21 +87,4 @@ impl Server {
         let address = self.address;
         result.map_err(|source| MediaError::Listen { address, source })
     }
-}
-
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&SockAddr::from(address))?;
-    socket.listen(256)?;
-    let listener = TcpListener::from(socket);
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }

@@ -15,10 +15,10 @@ use neph_sys::clock;
 use neph_sys::epoll::{Epoll, Interest, ReadyEvent, ReadyList};
 use neph_sys::{files, sched};
 use neph_wire::http::{Connection, ResponseLine};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::connection::{ClientConnection, ClientProgress, ServedRequest};
 use super::queue::ServiceQueue;
+use crate::listen::listen_on;
 
 const LISTENER: u64 = u64::MAX;
 const BACKLOG: i32 = 4_096;
@@ -58,7 +58,8 @@ impl ServiceServer {
         seed: u64,
     ) -> Result<Self, ServiceError> {
         let fault = |source| ServiceError { address, source };
-        let listener = listen_on(address).map_err(fault)?;
+        let listener = listen_on(address, BACKLOG).map_err(fault)?;
+        listener.set_nonblocking(true).map_err(fault)?;
         Ok(Self {
             address: listener.local_addr().map_err(fault)?,
             listener,
@@ -83,23 +84,6 @@ impl ServiceServer {
         let _ = sched::set_timer_slack(Duration::from_nanos(1));
         Serving::new(self).map_err(fault)?.run(stop).map_err(fault)
     }
-}
-
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::STREAM,
-        Some(Protocol::TCP),
-    )?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&SockAddr::from(address))?;
-    socket.listen(BACKLOG)?;
-    let listener = TcpListener::from(socket);
-    listener.set_nonblocking(true)?;
-    Ok(listener)
 }
 
 /// A request that is served: its connection, and whether that is kept.

@@ -1,7 +1,7 @@
 //! Serves throughput tests, one at a time, on one port for TCP and UDP.
 
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -21,6 +21,7 @@ use super::run::TICK;
 use super::served::{ServedEvent, ServerSpec};
 use super::session::Session;
 use super::slot::Slot;
+use crate::listen::listen_on;
 
 /// Maximum number of concurrent threads: connections without their first bytes, and tests.
 const MAX_THREADS: usize = 160;
@@ -47,7 +48,7 @@ impl Server {
     pub fn bind(spec: &ServerSpec) -> Result<Self, ThroughputError> {
         let address = spec.listen;
         let listen = |source| ThroughputError::Listen { address, source };
-        let listener = listen_on(address).map_err(listen)?;
+        let listener = listen_on(address, 256).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
         let hellos = datagrams_on(address).map_err(listen)?;
         hellos.set_nonblocking(true).map_err(listen)?;
@@ -263,18 +264,6 @@ impl Serving<'_> {
         // event.
         drop(served);
     }
-}
-
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Ip::TCP))?;
-    if address.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&SockAddr::from(address))?;
-    socket.listen(256)?;
-    let listener = TcpListener::from(socket);
-    Ok(listener)
 }
 
 /// An IPv4-mapped address (`::ffff:192.0.2.1`) as an IPv4 one.
